@@ -1,1 +1,33 @@
-//! work-permit
+#![doc = include_str!("../README.md")]
+
+mod builder;
+mod counters;
+mod dispatched;
+mod engine;
+mod error;
+mod executor;
+mod gate;
+mod join;
+mod line;
+mod permit;
+mod permits;
+mod pool;
+mod pool_handle;
+mod stats;
+mod sync;
+mod task;
+mod thread_index;
+mod unrun;
+mod waits;
+
+pub use builder::{ExecutorBuilder, Inline, PoolBuilder};
+pub use dispatched::{Dispatched, DispatchedFuture};
+pub use error::{ConfigError, JoinError, Panic, Reason, Rejected, Unfinished};
+pub use executor::Executor;
+pub use join::JoinHandle;
+pub use permit::{OwnedPermit, Permit};
+pub use pool_handle::Pool;
+#[cfg(feature = "histogram")]
+pub use stats::QueueWait;
+pub use stats::{PoolStats, Refused, Stats};
+pub use unrun::Unrun;

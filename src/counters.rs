@@ -1,0 +1,203 @@
+//! Counters that the inline path can afford: a cache line for each thread, written with plain stores by that
+//! thread alone and added up by whoever asks. Threads beyond the prepared lines share one, with atomic adds.
+//! What happens rarely (refusals, overtakes, panics) is counted in shared words.
+//!
+//! Sums taken while work runs are of no single moment; when the executor is quiet they are exact, since
+//! everything is counted before the permit goes back.
+#![forbid(unsafe_code)]
+
+use crate::error::Reason;
+use crate::stats::Refused;
+use crate::sync::Ordering::Relaxed;
+use crate::sync::plain::AtomicU64;
+use crate::thread_index;
+use crossbeam_utils::CachePadded;
+
+/// Lines prepared for each executor.
+const LINES: usize = 64;
+
+/// Runs by where they were: each pair is begun and ended.
+#[derive(Debug, Default)]
+struct PerThread {
+    inline: Pair,
+    nested: Pair,
+    queued_here: Pair,
+    queued_on_worker: Pair,
+}
+
+#[derive(Debug, Default)]
+struct Pair {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+/// How a run came to its permit and thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// On the caller's thread, under a permit of its own.
+    Inline,
+    /// On the caller's thread, under the permit of the task around it; never queued.
+    Nested,
+    /// A queued task on the thread of its joiner, under a permit of its own.
+    Joined,
+    /// A queued task on the thread of its joiner, under the permit of the task around it.
+    JoinedNested,
+    /// A queued task on a worker.
+    Worker,
+}
+
+/// Why a task was queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    NoPermit,
+    TooDeep,
+    Asked,
+}
+
+/// Sums of all threads.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Sums {
+    pub(crate) inline_begun: u64,
+    pub(crate) inline_ended: u64,
+    pub(crate) queued_ended: u64,
+    pub(crate) inline_now: u64,
+    pub(crate) on_workers_now: u64,
+}
+
+/// The counters of one executor.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    lines: Box<[CachePadded<PerThread>]>,
+    shared: CachePadded<PerThread>,
+    overtakes: AtomicU64,
+    panicked: AtomicU64,
+    refused: [AtomicU64; Reason::COUNT],
+    why: [AtomicU64; 3],
+}
+
+impl Counters {
+    pub(crate) fn new() -> Self {
+        Self {
+            lines: (0..LINES).map(|_| CachePadded::default()).collect(),
+            shared: CachePadded::default(),
+            overtakes: AtomicU64::new(0),
+            panicked: AtomicU64::new(0),
+            refused: Default::default(),
+            why: Default::default(),
+        }
+    }
+
+    #[inline]
+    fn bump(&self, pick: impl Fn(&PerThread) -> &AtomicU64) {
+        match self.lines.get(thread_index::current()) {
+            Some(line) => {
+                // This thread is the only writer of its line.
+                let counter = pick(line);
+                counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
+            }
+            None => {
+                pick(&self.shared).fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    #[inline]
+    fn pair(line: &PerThread, kind: Kind) -> &Pair {
+        match kind {
+            Kind::Inline => &line.inline,
+            Kind::Nested => &line.nested,
+            Kind::Joined => &line.queued_here,
+            // Under a permit that is counted already, so it is not "active" a second time.
+            Kind::JoinedNested | Kind::Worker => &line.queued_on_worker,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn begin(&self, kind: Kind) {
+        if kind != Kind::JoinedNested {
+            self.bump(|line| &Self::pair(line, kind).begun);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn end(&self, kind: Kind) {
+        if kind == Kind::JoinedNested {
+            // Begun and ended in one, so that no gauge sees it.
+            self.bump(|line| &line.queued_on_worker.begun);
+        }
+        self.bump(|line| &Self::pair(line, kind).ended);
+    }
+
+    #[cold]
+    pub(crate) fn overtook(&self) {
+        self.overtakes.fetch_add(1, Relaxed);
+    }
+
+    #[cold]
+    pub(crate) fn panicked(&self) {
+        self.panicked.fetch_add(1, Relaxed);
+    }
+
+    #[cold]
+    pub(crate) fn refused(&self, reason: Reason) {
+        self.refused[reason.index()].fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn queued(&self, why: Why) {
+        self.why[why as usize].fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn overtakes(&self) -> u64 {
+        self.overtakes.load(Relaxed)
+    }
+
+    pub(crate) fn panics(&self) -> u64 {
+        self.panicked.load(Relaxed)
+    }
+
+    pub(crate) fn why(&self, why: Why) -> u64 {
+        self.why[why as usize].load(Relaxed)
+    }
+
+    pub(crate) fn refusals(&self) -> Refused {
+        let count = |reason: Reason| self.refused[reason.index()].load(Relaxed);
+        Refused {
+            saturated: count(Reason::Saturated),
+            queue_full: count(Reason::QueueFull),
+            closed: count(Reason::Closed),
+            timed_out: count(Reason::TimedOut),
+            not_fit: count(Reason::NotFit),
+            deadlock: count(Reason::Deadlock),
+            no_thread: count(Reason::NoThread),
+            too_many: count(Reason::TooMany),
+        }
+    }
+
+    pub(crate) fn sums(&self) -> Sums {
+        let mut sums = Sums::default();
+        for line in self.lines.iter().chain([&self.shared]) {
+            // Ends before begins: a gauge may then be a little high, never below zero.
+            let ended = [
+                &line.inline,
+                &line.nested,
+                &line.queued_here,
+                &line.queued_on_worker,
+            ]
+            .map(|pair| pair.ended.load(Relaxed));
+            let begun = [
+                &line.inline,
+                &line.nested,
+                &line.queued_here,
+                &line.queued_on_worker,
+            ]
+            .map(|pair| pair.begun.load(Relaxed));
+            sums.inline_begun += begun[0] + begun[1];
+            sums.inline_ended += ended[0] + ended[1];
+            sums.queued_ended += ended[2] + ended[3];
+            sums.inline_now +=
+                begun[0].saturating_sub(ended[0]) + begun[2].saturating_sub(ended[2]);
+            sums.on_workers_now += begun[3].saturating_sub(ended[3]);
+        }
+        sums
+    }
+}

@@ -1,0 +1,434 @@
+//! An executor from the inside: its gate, its counters, and the one function through which everything runs.
+#![forbid(unsafe_code)]
+
+use crate::counters::{Counters, Kind, Why};
+use crate::error::{Reason, Unfinished};
+use crate::gate::{Arrival, Claim, Errand, Gate, GateStats, Ledger, NotQueued, Turn};
+use crate::line::Ticket;
+use crate::permits::state::{Refusal, Take};
+use crate::pool::worker::Worker;
+use crate::pool::{Member, PoolCore, Serve};
+use crate::sync::{Arc, with_parker};
+use crate::task::cell::{End, Task};
+use crate::task::context::{self, Id};
+use crate::task::unwind::drop_payload;
+use crate::waits::Waits;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+/// What an executor is built with, apart from its gate.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) name: Box<str>,
+    pub(crate) max_inline_depth: usize,
+    pub(crate) never_inline: bool,
+    pub(crate) record_waits: bool,
+}
+
+/// Queued tasks are owed to the pool's threads.
+#[derive(Debug)]
+struct OwedToPool(Arc<PoolCore>);
+
+impl Ledger for OwedToPool {
+    fn owe(&self) -> bool {
+        self.0.owe()
+    }
+
+    fn settle(&self) {
+        self.0.settle();
+    }
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    gate: Gate<Task, OwedToPool>,
+    pub(crate) counters: Counters,
+    pub(crate) settings: Settings,
+    pub(crate) waits: Waits,
+    pool: Arc<PoolCore>,
+}
+
+/// A permit on its way through a call: goes back when the call ends, also by a panic.
+pub(crate) struct Held<'a>(pub(crate) &'a Arc<Engine>);
+
+impl Drop for Held<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.give_back();
+    }
+}
+
+/// A run that is counted: at its end, also by a panic.
+struct Counted<'a> {
+    counters: &'a Counters,
+    kind: Kind,
+    returned: bool,
+}
+
+impl Drop for Counted<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.returned {
+            self.counters.panicked();
+        }
+        self.counters.end(self.kind);
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(
+        settings: Settings,
+        limit: usize,
+        max_overtakes: u16,
+        capacity: usize,
+        pool: Arc<PoolCore>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            gate: Gate::new(
+                limit,
+                max_overtakes,
+                capacity,
+                OwedToPool(Arc::clone(&pool)),
+            ),
+            counters: Counters::new(),
+            waits: Waits::new(settings.record_waits),
+            settings,
+            pool,
+        })
+    }
+
+    /// The name by which frames and guards know this executor.
+    #[inline]
+    pub(crate) fn id(self: &Arc<Self>) -> Id {
+        Arc::as_ptr(self).cast()
+    }
+
+    /// Does what a visit at the gate left to do.
+    #[inline]
+    pub(crate) fn carry_out(self: &Arc<Self>, errand: Errand) {
+        if errand == Errand::SendWorker {
+            self.pool.submit(Arc::clone(self) as Arc<dyn Serve>);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn give_back(self: &Arc<Self>) {
+        self.carry_out(self.gate.give());
+    }
+
+    /// A permit, if one is free for a caller that does not stand in the queue.
+    #[inline]
+    pub(crate) fn try_take(&self) -> Result<(), Refusal> {
+        if self.gate.try_take()? == Take::Overtook {
+            self.counters.overtook();
+        }
+        Ok(())
+    }
+
+    /// The one run function: context, counters, panic. The permit is the caller's.
+    #[inline]
+    pub(crate) fn run_here<R>(self: &Arc<Self>, kind: Kind, task: Id, f: impl FnOnce() -> R) -> R {
+        self.counters.begin(kind);
+        let mut counted = Counted {
+            counters: &self.counters,
+            kind,
+            returned: false,
+        };
+        let own_permit = !matches!(kind, Kind::Nested | Kind::JoinedNested);
+        let result = context::enter(self.id(), task, own_permit, f);
+        counted.returned = true;
+        result
+    }
+
+    /// Runs a task that came out of the line, up to the point where its outcome is stored.
+    pub(crate) fn run_task(self: &Arc<Self>, kind: Kind, task: Task) -> Stored {
+        let id = task.id();
+        let report = |payload: &(dyn std::any::Any + Send)| self.pool.report_panic(payload);
+        match task {
+            Task::Cell(cell) => {
+                cell.run(&|body| self.run_here(kind, id, body), &report);
+                Stored(Some(Task::Cell(cell)))
+            }
+            Task::Closure(closure) => {
+                let run = || self.run_here(kind, id, || closure.call());
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
+                    report(&*payload);
+                    drop_payload(payload);
+                }
+                Stored(None)
+            }
+        }
+    }
+
+    /// Ends a task that never ran.
+    pub(crate) fn end_task(task: Task, end: End) {
+        match task {
+            Task::Cell(cell) => {
+                cell.end(end);
+                cell.publish();
+            }
+            Task::Closure(closure) => crate::task::unwind::drop_quietly(closure),
+        }
+    }
+
+    /// Runs a task without a permit, on behalf of whoever took it out at shutdown.
+    pub(crate) fn run_unrun(self: &Arc<Self>, task: Task) {
+        let report = |payload: &(dyn std::any::Any + Send)| self.pool.report_panic(payload);
+        match task {
+            Task::Cell(cell) => {
+                cell.run(&|body| body(), &report);
+                cell.publish();
+            }
+            Task::Closure(closure) => {
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| closure.call())) {
+                    report(&*payload);
+                    drop_payload(payload);
+                }
+            }
+        }
+    }
+
+    /// Puts a task into the queue, with a thread to serve it.
+    pub(crate) fn enqueue(
+        self: &Arc<Self>,
+        task: Task,
+        why: Why,
+    ) -> Result<Ticket, (Task, Reason)> {
+        let came_ns = self.waits.now_ns();
+        let pushed = match self.gate.push(task, came_ns) {
+            Err((task, NotQueued::NoThread)) if self.pool.hold_thread() => {
+                let pushed = self.gate.push(task, came_ns);
+                self.pool.settle();
+                pushed
+            }
+            pushed => pushed,
+        };
+        match pushed {
+            Ok((ticket, errand)) => {
+                self.counters.queued(why);
+                self.carry_out(errand);
+                Ok(ticket)
+            }
+            Err((task, NotQueued::Full)) => Err((task, Reason::QueueFull)),
+            Err((task, NotQueued::Closed)) => Err((task, Reason::Closed)),
+            Err((task, NotQueued::NoThread)) => Err((task, Reason::NoThread)),
+        }
+    }
+
+    /// This thread waits in the line until it is handed a permit.
+    #[cold]
+    pub(crate) fn wait_for_permit(
+        self: &Arc<Self>,
+        deadline: Option<Instant>,
+    ) -> Result<(), Reason> {
+        if self.gate.is_closed() {
+            return Err(Reason::Closed);
+        }
+        if self.would_deadlock() {
+            return Err(Reason::Deadlock);
+        }
+        with_parker(|parker| {
+            let came_ns = self.waits.now_ns();
+            let ticket = match self.gate.arrive(&parker.unparker(), came_ns) {
+                Arrival::Standing(ticket) => ticket,
+                Arrival::Closed => return Err(Reason::Closed),
+                Arrival::Taken(how) => {
+                    if how == Take::Overtook {
+                        self.counters.overtook();
+                    }
+                    return Ok(());
+                }
+            };
+            loop {
+                let leave = has_passed(deadline);
+                match self.gate.turn(ticket, leave) {
+                    Turn::Granted {
+                        errand, came_ns, ..
+                    } => {
+                        self.carry_out(errand);
+                        self.waits.record(came_ns);
+                        return Ok(());
+                    }
+                    Turn::Wait => parker.park_until(deadline),
+                    Turn::Left(errand) => {
+                        self.carry_out(errand);
+                        return Err(Reason::TimedOut);
+                    }
+                    Turn::Gone => return Err(Reason::Closed),
+                }
+            }
+        })
+    }
+
+    /// Of all permits, those that this thread itself holds leave none to wait for.
+    fn would_deadlock(self: &Arc<Self>) -> bool {
+        let held = context::held(self.id());
+        held > 0 && held >= self.gate.limit()
+    }
+
+    /// Runs the task at `ticket` here if it has not started: at once inside a task of this executor, else when
+    /// its turn comes. Returns when it is stored and published, or was claimed by somebody else, or `Err` when
+    /// the time has passed or the wait could not end.
+    pub(crate) fn join_queued(
+        self: &Arc<Self>,
+        ticket: Ticket,
+        deadline: Option<Instant>,
+    ) -> Result<(), Reason> {
+        if context::is_inside(self.id()) {
+            if let Some((task, came_ns, errand)) = self.gate.remove_to_run(ticket) {
+                self.carry_out(errand);
+                self.waits.record(came_ns);
+                self.run_task(Kind::JoinedNested, task).publish();
+            }
+            return Ok(());
+        }
+        if self.would_deadlock() && self.gate.is_queued(ticket) {
+            return Err(Reason::Deadlock);
+        }
+        let granted = with_parker(|parker| {
+            if !self.gate.join(ticket, &parker.unparker()) {
+                return Ok(None);
+            }
+            loop {
+                let leave = has_passed(deadline);
+                match self.gate.turn(ticket, leave) {
+                    Turn::Granted {
+                        task,
+                        came_ns,
+                        errand,
+                    } => {
+                        self.carry_out(errand);
+                        self.waits.record(came_ns);
+                        return Ok(task);
+                    }
+                    Turn::Wait => parker.park_until(deadline),
+                    Turn::Left(errand) => {
+                        self.carry_out(errand);
+                        return Err(Reason::TimedOut);
+                    }
+                    Turn::Gone => return Ok(None),
+                }
+            }
+        })?;
+        // Outside of the loan of the parker: the task may wait itself.
+        if let Some(task) = granted {
+            let stored = self.run_task(Kind::Joined, task);
+            self.give_back();
+            stored.publish();
+        }
+        Ok(())
+    }
+
+    /// Takes a task back that has not started.
+    pub(crate) fn cancel(self: &Arc<Self>, ticket: Ticket) -> Option<Task> {
+        let (task, errand) = self.gate.remove_cancelled(ticket)?;
+        self.carry_out(errand);
+        Some(task)
+    }
+
+    pub(crate) fn set_limit(self: &Arc<Self>, limit: usize) {
+        self.carry_out(self.gate.set_limit(limit));
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.gate.limit()
+    }
+
+    pub(crate) fn gate_stats(&self) -> GateStats {
+        self.gate.stats()
+    }
+
+    pub(crate) fn close(&self) {
+        self.gate.close();
+    }
+
+    pub(crate) fn close_and_take(&self) -> Vec<Task> {
+        self.gate.close_and_take()
+    }
+
+    /// This thread runs under a permit of this executor.
+    pub(crate) fn is_held(self: &Arc<Self>) -> bool {
+        context::is_inside(self.id()) || context::guards(self.id()) > 0
+    }
+
+    pub(crate) fn drain(self: &Arc<Self>, deadline: Option<Instant>) -> Result<(), Unfinished> {
+        self.gate.close();
+        if self.is_held() {
+            return Err(unfinished(self.gate.stats(), Reason::Deadlock));
+        }
+        self.gate
+            .wait_quiet(deadline)
+            .map_err(|left| unfinished(left, Reason::TimedOut))
+    }
+}
+
+fn unfinished(left: GateStats, reason: Reason) -> Unfinished {
+    Unfinished {
+        active: left.taken,
+        queued: left.tasks + left.waiters,
+        reason,
+    }
+}
+
+fn has_passed(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|at| at <= Instant::now())
+}
+
+/// A task whose outcome is stored and not yet published: in between its permit goes back.
+#[must_use = "a handle waits for this"]
+pub(crate) struct Stored(Option<Task>);
+
+impl Stored {
+    pub(crate) fn publish(self) {
+        if let Some(Task::Cell(cell)) = self.0 {
+            cell.publish();
+        }
+    }
+}
+
+impl Serve for Engine {
+    fn serve(self: Arc<Self>, worker: &Worker<'_>) {
+        let Claim::Run(task, came_ns, errand) = self.gate.claim() else {
+            return;
+        };
+        if errand == Errand::SendWorker {
+            worker.share(Arc::clone(&self) as Arc<dyn Serve>);
+        }
+        let mut next = Some((task, came_ns));
+        while let Some((task, came_ns)) = next {
+            self.waits.record(came_ns);
+            let stored = self.run_task(Kind::Worker, task);
+            next = if worker.is_wanted_elsewhere() {
+                None
+            } else {
+                self.gate.hand_on()
+            };
+            if next.is_none() && self.gate.give() == Errand::SendWorker {
+                worker.keep(Arc::clone(&self) as Arc<dyn Serve>);
+            }
+            stored.publish();
+            worker.finished_one();
+        }
+    }
+}
+
+impl Member for Engine {
+    fn close(&self) {
+        self.gate.close();
+    }
+
+    fn wait_quiet(&self, deadline: Option<Instant>) -> Result<(), Unfinished> {
+        self.gate
+            .wait_quiet(deadline)
+            .map_err(|left| unfinished(left, Reason::TimedOut))
+    }
+
+    fn left(&self, reason: Reason) -> Unfinished {
+        unfinished(self.gate.stats(), reason)
+    }
+
+    fn is_held(self: Arc<Self>) -> bool {
+        Engine::is_held(&self)
+    }
+}

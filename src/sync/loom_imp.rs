@@ -1,0 +1,123 @@
+//! Loom's primitives under the same names. Loom has no time: a deadline never passes in a model.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::time::{Duration, Instant};
+
+pub(crate) use loom::sync::MutexGuard;
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().expect("loom does not poison")
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Condvar(loom::sync::Condvar);
+
+impl Condvar {
+    pub(crate) fn new() -> Self {
+        Self(loom::sync::Condvar::new())
+    }
+
+    pub(crate) fn wait_until<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        _deadline: Option<Instant>,
+    ) -> MutexGuard<'a, T> {
+        self.0.wait(guard).expect("loom does not poison")
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+/// A token under loom's mutex: loom's own `park` cannot be woken from a thread that others join.
+#[derive(Debug)]
+struct Token {
+    there: loom::sync::Mutex<bool>,
+    changed: loom::sync::Condvar,
+}
+
+#[derive(Debug)]
+pub(crate) struct Parker(Arc<Token>);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Unparker(Arc<Token>);
+
+impl Parker {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Token {
+            there: loom::sync::Mutex::new(false),
+            changed: loom::sync::Condvar::new(),
+        }))
+    }
+
+    pub(crate) fn unparker(&self) -> Unparker {
+        Unparker(Arc::clone(&self.0))
+    }
+
+    pub(crate) fn park_until(&self, _deadline: Option<Instant>) {
+        let mut there = self.0.there.lock().expect("loom does not poison");
+        while !*there {
+            there = self.0.changed.wait(there).expect("loom does not poison");
+        }
+        *there = false;
+    }
+}
+
+impl Unparker {
+    pub(crate) fn unpark(&self) {
+        *self.0.there.lock().expect("loom does not poison") = true;
+        self.0.changed.notify_one();
+    }
+}
+
+pub(crate) fn with_parker<R>(f: impl FnOnce(&Parker) -> R) -> R {
+    f(&Parker::new())
+}
+
+#[derive(Debug)]
+pub(crate) struct UnsafeCell<T>(loom::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::cell::UnsafeCell::new(value))
+    }
+
+    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        self.0.with_mut(f)
+    }
+}
+
+pub(crate) fn fence_seq_cst() {
+    loom::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+}
+
+pub(crate) fn spin_hint() {
+    loom::thread::yield_now();
+}
+
+pub(crate) fn spawn_thread(
+    _name: String,
+    _stack_size: Option<usize>,
+    main: impl FnOnce() + Send + 'static,
+) -> io::Result<()> {
+    drop(loom::thread::spawn(main));
+    Ok(())
+}
+
+pub(crate) fn deadline_after(_timeout: Duration) -> Option<Instant> {
+    None
+}

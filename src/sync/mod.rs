@@ -1,0 +1,56 @@
+//! The only module that names `std::sync`, `std::thread` or loom. Everything above it uses these names,
+//! so that a build with `--cfg work_permit_loom` runs the same code under the model checker.
+
+#[cfg(work_permit_loom)]
+mod loom_imp;
+#[cfg(not(work_permit_loom))]
+mod std_imp;
+
+#[cfg(work_permit_loom)]
+use loom_imp as imp;
+#[cfg(not(work_permit_loom))]
+use std_imp as imp;
+
+pub(crate) use imp::{
+    AtomicBool, AtomicU32, AtomicU64, Condvar, Mutex, MutexGuard, Parker, Unparker, UnsafeCell,
+    deadline_after, fence_seq_cst, spawn_thread, spin_hint, with_parker,
+};
+pub(crate) use std::sync::atomic::Ordering;
+pub(crate) use std::sync::{Arc, OnceLock, Weak};
+
+/// Atomics of the standard library in every build: for statistics, whose order nothing rests on.
+/// A model checker would only multiply its executions by them.
+pub(crate) mod plain {
+    pub(crate) use std::sync::Mutex as PlainMutex;
+    pub(crate) use std::sync::atomic::AtomicU64;
+}
+
+/// Between "I published work" and "does anybody look for work?".
+///
+/// One half of a two-sided handshake; the other is [`stood_down_then_check`]. The publisher writes the
+/// queue, fences and reads the flag; the one who stops looking clears the flag, fences and reads the queue.
+/// Case 1, the publisher's fence is first in the single order of such fences: the other side, after its own
+/// fence, sees the work. Case 2, the other fence is first: the publisher sees the cleared flag. So at least
+/// one of them acts, and no work is left without somebody on the way to it.
+#[inline]
+pub(crate) fn published_then_check() {
+    fence_seq_cst();
+}
+
+/// Between "I no longer look for work" and "was any published meanwhile?": see [`published_then_check`].
+#[inline]
+pub(crate) fn stood_down_then_check() {
+    fence_seq_cst();
+}
+
+/// A thread-local value in either build: the standard library's, or loom's (whose threads share one
+/// thread of the system).
+macro_rules! local {
+    ($(#[$attr:meta])* static $name:ident: $ty:ty = $init:expr) => {
+        #[cfg(not(work_permit_loom))]
+        ::std::thread_local! { $(#[$attr])* static $name: $ty = const { $init } }
+        #[cfg(work_permit_loom)]
+        ::loom::thread_local! { $(#[$attr])* static $name: $ty = $init }
+    };
+}
+pub(crate) use local;

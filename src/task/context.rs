@@ -1,0 +1,185 @@
+//! What this thread is running: a chain of frames, one for each task it is inside of, each on the stack of the
+//! call that runs the task; and the guards that this thread holds.
+//!
+//! Entering and leaving a frame is two writes to a thread-local; nothing is allocated. A frame is taken off by
+//! a destructor, so a panic leaves the thread as it was.
+
+use crate::sync::local;
+use std::cell::{Cell, RefCell};
+use std::ptr;
+
+/// Names an executor, or a task: the address of what all its handles share.
+pub(crate) type Id = *const ();
+
+/// A task that this thread is inside of.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    executor: Id,
+    /// The task's cell, for one that has a handle.
+    task: Id,
+    /// This frame took a permit of its own.
+    own_permit: bool,
+    depth: usize,
+    outer: *const Frame,
+}
+
+local! {
+    static INNERMOST: Cell<*const Frame> = Cell::new(ptr::null())
+}
+
+local! {
+    /// Guards of this thread by executor: (executor, how many).
+    static GUARDS: RefCell<Vec<(Id, usize)>> = RefCell::new(Vec::new())
+}
+
+/// Takes the frame off, also on a panic.
+struct Leave(*const Frame);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        INNERMOST.with(|innermost| innermost.set(self.0));
+    }
+}
+
+/// Runs `f` inside a frame.
+#[inline]
+pub(crate) fn enter<R>(executor: Id, task: Id, own_permit: bool, f: impl FnOnce() -> R) -> R {
+    let outer = INNERMOST.with(Cell::get);
+    let depth = 1 + outermost_depth(outer);
+    let frame = Frame {
+        executor,
+        task,
+        own_permit,
+        depth,
+        outer,
+    };
+    let _leave = Leave(outer);
+    INNERMOST.with(|innermost| innermost.set(&frame));
+    f()
+}
+
+#[inline]
+fn outermost_depth(frame: *const Frame) -> usize {
+    // SAFETY: a frame in the chain lies on this thread's stack, in a call of `enter` that has not returned: its
+    // `Leave` takes it off the chain before it is gone. Nobody writes it while it is in the chain.
+    unsafe { frame.as_ref() }.map_or(0, |frame| frame.depth)
+}
+
+/// Walks from the innermost frame out until `found` says yes.
+#[inline]
+fn any_frame(mut found: impl FnMut(&Frame) -> bool) -> bool {
+    let mut at = INNERMOST.with(Cell::get);
+    // SAFETY: as in `outermost_depth`; the chain does not change during the walk, since `found` runs no
+    // foreign code.
+    while let Some(frame) = unsafe { at.as_ref() } {
+        if found(frame) {
+            return true;
+        }
+        at = frame.outer;
+    }
+    false
+}
+
+/// Tasks that this thread is inside of.
+#[inline]
+pub(crate) fn depth() -> usize {
+    outermost_depth(INNERMOST.with(Cell::get))
+}
+
+/// This thread is inside a task of `executor`.
+#[inline]
+pub(crate) fn is_inside(executor: Id) -> bool {
+    any_frame(|frame| frame.executor == executor)
+}
+
+/// This thread is inside this very task.
+pub(crate) fn is_running(task: Id) -> bool {
+    any_frame(|frame| frame.task == task)
+}
+
+/// Permits of `executor` that this thread holds: its tasks' and its guards'.
+pub(crate) fn held(executor: Id) -> usize {
+    let mut tasks = 0;
+    any_frame(|frame| {
+        tasks += usize::from(frame.own_permit && frame.executor == executor);
+        false
+    });
+    tasks + guards(executor)
+}
+
+/// Guards of `executor` that this thread holds.
+pub(crate) fn guards(executor: Id) -> usize {
+    with_guards(|all| {
+        all.iter()
+            .find(|(id, _)| *id == executor)
+            .map_or(0, |(_, n)| *n)
+    })
+    .unwrap_or(0)
+}
+
+/// A guard of `executor` came to this thread.
+pub(crate) fn guard_came(executor: Id) {
+    with_guards(|all| match all.iter_mut().find(|(id, _)| *id == executor) {
+        Some((_, n)) => *n += 1,
+        None => all.push((executor, 1)),
+    });
+}
+
+/// A guard of `executor` left this thread.
+pub(crate) fn guard_left(executor: Id) {
+    with_guards(|all| {
+        if let Some(at) = all.iter().position(|(id, _)| *id == executor) {
+            all[at].1 -= 1;
+            if all[at].1 == 0 {
+                all.swap_remove(at);
+            }
+        }
+    });
+}
+
+/// `None` while the thread is being torn down: what it holds then is not counted.
+fn with_guards<R>(f: impl FnOnce(&mut Vec<(Id, usize)>) -> R) -> Option<R> {
+    GUARDS.try_with(|all| f(&mut all.borrow_mut())).ok()
+}
+
+#[cfg(all(test, not(work_permit_loom)))]
+mod tests {
+    use super::*;
+
+    const A: Id = ptr::without_provenance(8);
+    const B: Id = ptr::without_provenance(16);
+    const TASK: Id = ptr::without_provenance(24);
+
+    #[test]
+    fn frames_nest_and_come_off_on_panic() {
+        assert_eq!((depth(), is_inside(A)), (0, false));
+        enter(A, ptr::null(), true, || {
+            let caught = std::panic::catch_unwind(|| {
+                enter(B, TASK, true, || {
+                    assert_eq!((depth(), is_inside(A), is_inside(B)), (2, true, true));
+                    assert!(is_running(TASK) && held(A) == 1 && held(B) == 1);
+                    enter(A, ptr::null(), false, || {
+                        assert_eq!((depth(), held(A)), (3, 1))
+                    });
+                    panic!("out");
+                })
+            });
+            assert!(caught.is_err());
+            assert_eq!((depth(), is_inside(A), is_inside(B)), (1, true, false));
+        });
+        assert_eq!((depth(), is_inside(A), held(A)), (0, false, 0));
+    }
+
+    #[test]
+    fn guards_are_counted_by_executor() {
+        guard_came(A);
+        guard_came(A);
+        guard_came(B);
+        assert_eq!((guards(A), guards(B), held(A)), (2, 1, 2));
+        guard_left(A);
+        guard_left(B);
+        assert_eq!((guards(A), guards(B)), (1, 0));
+        guard_left(A);
+        assert_eq!(with_guards(|all| all.len()), Some(0));
+    }
+}

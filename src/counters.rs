@@ -177,20 +177,10 @@ impl Counters {
         let mut sums = Sums::default();
         for line in self.lines.iter().chain([&self.shared]) {
             // Ends before begins: a gauge may then be a little high, never below zero.
-            let ended = [
-                &line.inline,
-                &line.nested,
-                &line.queued_here,
-                &line.queued_on_worker,
-            ]
-            .map(|pair| pair.ended.load(Relaxed));
-            let begun = [
-                &line.inline,
-                &line.nested,
-                &line.queued_here,
-                &line.queued_on_worker,
-            ]
-            .map(|pair| pair.begun.load(Relaxed));
+            let ended = [&line.inline, &line.nested, &line.queued_here, &line.queued_on_worker]
+                .map(|pair| pair.ended.load(Relaxed));
+            let begun = [&line.inline, &line.nested, &line.queued_here, &line.queued_on_worker]
+                .map(|pair| pair.begun.load(Relaxed));
             sums.inline_begun += begun[0] + begun[1];
             sums.inline_ended += ended[0] + ended[1];
             sums.queued_ended += ended[2] + ended[3];

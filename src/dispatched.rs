@@ -108,8 +108,6 @@ impl<R> IntoFuture for Dispatched<R> {
 impl<R> fmt::Debug for DispatchedFuture<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inline = matches!(self.0, State::Inline(_));
-        f.debug_struct("DispatchedFuture")
-            .field("inline", &inline)
-            .finish_non_exhaustive()
+        f.debug_struct("DispatchedFuture").field("inline", &inline).finish_non_exhaustive()
     }
 }

@@ -131,9 +131,7 @@ impl<F> Rejected<F> {
 
 impl<F> fmt::Debug for Rejected<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rejected")
-            .field("reason", &self.reason)
-            .finish_non_exhaustive()
+        f.debug_struct("Rejected").field("reason", &self.reason).finish_non_exhaustive()
     }
 }
 
@@ -217,10 +215,7 @@ impl Panic {
             Some(text) => Some(*text),
             None => payload.downcast_ref::<String>().map(String::as_str),
         };
-        Self {
-            message: text.map(Box::from),
-            payload: Payload(payload),
-        }
+        Self { message: text.map(Box::from), payload: Payload(payload) }
     }
 
     /// The message, where the panic had one.
@@ -255,9 +250,7 @@ impl Panic {
 
 impl fmt::Debug for Panic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Panic")
-            .field("message", &self.message)
-            .finish_non_exhaustive()
+        f.debug_struct("Panic").field("message", &self.message).finish_non_exhaustive()
     }
 }
 
@@ -325,11 +318,7 @@ impl Unfinished {
 
 impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            active,
-            queued,
-            reason,
-        } = self;
+        let Self { active, queued, reason } = self;
         write!(f, "{active} active and {queued} queued were left: {reason}")
     }
 }

@@ -43,11 +43,7 @@ pub struct JoinHandle<R> {
 
 impl<R> JoinHandle<R> {
     pub(crate) fn new(cell: Arc<dyn Joinable<R>>, engine: Arc<Engine>, ticket: Ticket) -> Self {
-        Self {
-            cell,
-            engine,
-            ticket,
-        }
+        Self { cell, engine, ticket }
     }
 
     /// The result of the task, which runs here if it has not started.
@@ -88,11 +84,7 @@ impl<R> JoinHandle<R> {
     /// ```
     pub fn join_timeout(self, timeout: Duration) -> Result<Result<R, JoinError>, Self> {
         if timeout.is_zero() {
-            return if self.cell.is_done() {
-                Ok(self.cell.take())
-            } else {
-                Err(self)
-            };
+            return if self.cell.is_done() { Ok(self.cell.take()) } else { Err(self) };
         }
         self.join_until(deadline_after(timeout))
     }
@@ -109,11 +101,7 @@ impl<R> JoinHandle<R> {
             Err(Reason::Deadlock) => return Ok(Err(JoinError::Deadlock)),
             Err(_) => return Err(self),
         }
-        if self.wait_until_done(deadline) {
-            Ok(self.cell.take())
-        } else {
-            Err(self)
-        }
+        if self.wait_until_done(deadline) { Ok(self.cell.take()) } else { Err(self) }
     }
 
     fn wait_until_done(&self, deadline: Option<Instant>) -> bool {

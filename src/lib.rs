@@ -12,6 +12,7 @@ mod line;
 mod permit;
 mod permits;
 mod pool;
+mod pool_builder;
 mod pool_handle;
 mod stats;
 mod sync;
@@ -20,12 +21,13 @@ mod thread_index;
 mod unrun;
 mod waits;
 
-pub use builder::{ExecutorBuilder, Inline, PoolBuilder};
+pub use builder::{ExecutorBuilder, Inline};
 pub use dispatched::{Dispatched, DispatchedFuture};
 pub use error::{ConfigError, JoinError, Panic, Reason, Rejected, Unfinished};
 pub use executor::Executor;
 pub use join::JoinHandle;
 pub use permit::{OwnedPermit, Permit};
+pub use pool_builder::PoolBuilder;
 pub use pool_handle::Pool;
 #[cfg(feature = "histogram")]
 pub use stats::QueueWait;

@@ -79,12 +79,7 @@ pub(crate) struct Line<T> {
 
 impl<T> Line<T> {
     pub(crate) fn new() -> Self {
-        Self {
-            slots: VecDeque::new(),
-            next: 1,
-            gaps: 0,
-            waiters: 0,
-        }
+        Self { slots: VecDeque::new(), next: 1, gaps: 0, waiters: 0 }
     }
 
     /// Entries of every kind.
@@ -106,11 +101,7 @@ impl<T> Line<T> {
         let ticket = Ticket(self.next);
         self.next += 1;
         self.waiters += usize::from(entry.is_waiter());
-        self.slots.push_back(Slot {
-            ticket,
-            came_ns,
-            entry: Some(entry),
-        });
+        self.slots.push_back(Slot { ticket, came_ns, entry: Some(entry) });
         ticket
     }
 
@@ -160,9 +151,7 @@ impl<T> Line<T> {
     }
 
     fn find(&self, ticket: Ticket) -> Option<usize> {
-        self.slots
-            .binary_search_by_key(&ticket, |slot| slot.ticket)
-            .ok()
+        self.slots.binary_search_by_key(&ticket, |slot| slot.ticket).ok()
     }
 
     /// Drops gaps at both ends, and the memory of a large burst once it is over.
@@ -187,10 +176,7 @@ mod tests {
     use crate::sync::Parker;
 
     fn waiter() -> Entry<u32> {
-        Entry::Waiter(Waiting {
-            signal: Parker::new().unparker(),
-            has_token: false,
-        })
+        Entry::Waiter(Waiting { signal: Parker::new().unparker(), has_token: false })
     }
 
     #[test]

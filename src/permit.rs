@@ -38,10 +38,7 @@ pub struct Permit<'a> {
 impl<'a> Permit<'a> {
     pub(crate) fn new(executor: &'a Executor) -> Self {
         context::guard_came(executor.engine().id());
-        Self {
-            executor,
-            stays_here: PhantomData,
-        }
+        Self { executor, stays_here: PhantomData }
     }
 
     /// The same permit, no longer bound to this thread or to a borrow.
@@ -57,9 +54,7 @@ impl<'a> Permit<'a> {
         let executor = self.executor;
         std::mem::forget(self);
         context::guard_left(executor.engine().id());
-        OwnedPermit {
-            executor: executor.clone(),
-        }
+        OwnedPermit { executor: executor.clone() }
     }
 }
 
@@ -72,9 +67,7 @@ impl Drop for Permit<'_> {
 
 impl fmt::Debug for Permit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit")
-            .field("executor", &self.executor.name())
-            .finish_non_exhaustive()
+        f.debug_struct("Permit").field("executor", &self.executor.name()).finish_non_exhaustive()
     }
 }
 

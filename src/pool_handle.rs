@@ -1,9 +1,10 @@
 //! The public face of the threads.
 #![forbid(unsafe_code)]
 
-use crate::builder::{ExecutorBuilder, PoolBuilder};
+use crate::builder::ExecutorBuilder;
 use crate::error::Unfinished;
 use crate::pool::{PoolConfig, PoolCore};
+use crate::pool_builder::PoolBuilder;
 use crate::stats::PoolStats;
 use crate::sync::{Arc, OnceLock};
 use std::fmt;
@@ -126,11 +127,7 @@ impl Pool {
     }
 
     pub(crate) fn from_config(config: PoolConfig) -> Self {
-        Self {
-            handle: Arc::new(Handle {
-                core: PoolCore::new(config),
-            }),
-        }
+        Self { handle: Arc::new(Handle { core: PoolCore::new(config) }) }
     }
 
     pub(crate) fn core(&self) -> &Arc<PoolCore> {

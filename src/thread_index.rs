@@ -27,10 +27,7 @@ mod real {
         next: usize,
     }
 
-    static FREE: PlainMutex<Free> = PlainMutex::new(Free {
-        returned: BinaryHeap::new(),
-        next: 0,
-    });
+    static FREE: PlainMutex<Free> = PlainMutex::new(Free { returned: BinaryHeap::new(), next: 0 });
 
     /// Not asked yet.
     const UNKNOWN: usize = usize::MAX - 1;

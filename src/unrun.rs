@@ -30,10 +30,7 @@ pub struct Unrun {
 
 impl Unrun {
     pub(crate) fn new(task: Task, engine: Arc<Engine>) -> Self {
-        Self {
-            task: Some(task),
-            engine,
-        }
+        Self { task: Some(task), engine }
     }
 
     /// Runs the task on this thread, without a permit. A panic goes into its handle.

@@ -49,39 +49,27 @@ mod recorded {
         pub(crate) fn new(record: bool) -> Self {
             let histogram = Histogram::new(DIGITS).ok().filter(|_| record);
             Self(histogram.map(|histogram| {
-                Box::new(Record {
-                    epoch: Instant::now(),
-                    histogram: PlainMutex::new(histogram),
-                })
+                Box::new(Record { epoch: Instant::now(), histogram: PlainMutex::new(histogram) })
             }))
         }
 
         /// Now, in nanoseconds since the executor was built; 0 where nothing is recorded.
         pub(crate) fn now_ns(&self) -> u64 {
-            let now = self
-                .0
-                .as_ref()
-                .map(|record| record.epoch.elapsed().as_nanos());
+            let now = self.0.as_ref().map(|record| record.epoch.elapsed().as_nanos());
             now.map_or(0, |ns| u64::try_from(ns).unwrap_or(u64::MAX).max(1))
         }
 
         pub(crate) fn record(&self, came_ns: u64) {
             if let Some(record) = &self.0 {
                 let waited = self.now_ns().saturating_sub(came_ns);
-                let mut histogram = record
-                    .histogram
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
+                let mut histogram = record.histogram.lock().unwrap_or_else(PoisonError::into_inner);
                 histogram.saturating_record(waited);
             }
         }
 
         pub(crate) fn summary(&self) -> Option<QueueWait> {
             let record = self.0.as_ref()?;
-            let histogram = record
-                .histogram
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let histogram = record.histogram.lock().unwrap_or_else(PoisonError::into_inner);
             Some(QueueWait {
                 count: histogram.len(),
                 p50_ns: histogram.value_at_quantile(0.5),

@@ -201,10 +201,7 @@ impl State {
         if self.overtakes() >= max_overtakes {
             return Err(Refusal::Saturated);
         }
-        Ok((
-            Self(self.with_free_changed(-1).0 + ONE_OVERTAKE),
-            Take::Overtook,
-        ))
+        Ok((Self(self.with_free_changed(-1).0 + ONE_OVERTAKE), Take::Overtook))
     }
 
     /// T2: one permit comes back.
@@ -222,20 +219,11 @@ impl State {
     /// a permit. `more`: others stand behind it. `token`: the caller holds the token.
     pub(crate) fn serve(self, more: bool, token: bool) -> (Self, Serve) {
         debug_assert!(self.is_waiting(), "T4 without a head: {self:?}");
-        debug_assert!(
-            !token || self.is_waking(),
-            "T4 with a token that nobody made: {self:?}"
-        );
+        debug_assert!(!token || self.is_waking(), "T4 with a token that nobody made: {self:?}");
         if self.free() <= 0 {
-            return (
-                if token { self.stand_down() } else { self },
-                Serve::StoodDown,
-            );
+            return (if token { self.stand_down() } else { self }, Serve::StoodDown);
         }
-        let next = self
-            .with_free_changed(-1)
-            .without_overtakes()
-            .with(WAITING, more);
+        let next = self.with_free_changed(-1).without_overtakes().with(WAITING, more);
         if !token {
             return (next, Serve::Served(Duty::Nothing));
         }
@@ -249,10 +237,7 @@ impl State {
     /// T5: the token ends.
     pub(crate) fn stand_down(self) -> Self {
         debug_assert!(self.is_waking(), "T5 without a token: {self:?}");
-        debug_assert!(
-            !self.is_waiting() || self.free() <= 0,
-            "T5 would break I1: {self:?}"
-        );
+        debug_assert!(!self.is_waiting() || self.free() <= 0, "T5 would break I1: {self:?}");
         self.with(WAKING, false)
     }
 

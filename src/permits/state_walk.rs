@@ -1,4 +1,5 @@
 //! The exhaustive walk: every sequence of transitions from every small start.
+#![forbid(unsafe_code)]
 
 use super::{Duty, Refusal, Serve, State, Take};
 use std::collections::HashSet;
@@ -21,11 +22,7 @@ impl World {
     fn check(self, came_by: &str) {
         let w = format!("after {came_by}: {self:?}");
         assert!(self.state.is_sound(), "I1/I2 {w}");
-        assert_eq!(
-            i64::from(self.state.free()),
-            self.limit - self.taken,
-            "I4 {w}"
-        );
+        assert_eq!(i64::from(self.state.free()), self.limit - self.taken, "I4 {w}");
         assert!(self.taken >= 0, "I4 {w}");
         assert_eq!(self.state.is_waiting(), self.line > 0, "WAITING {w}");
         assert_eq!(self.state.is_waking(), self.token, "I5 {w}");
@@ -35,11 +32,7 @@ impl World {
     fn then(self, state: State, duty: Duty) -> Self {
         let made = duty == Duty::Attend;
         assert!(!(made && self.token), "I5: a second token, {self:?}");
-        Self {
-            state,
-            token: self.token || made,
-            ..self
-        }
+        Self { state, token: self.token || made, ..self }
     }
 
     fn take(self) -> Option<Self> {
@@ -47,11 +40,7 @@ impl World {
             Ok((state, how)) => {
                 assert!(self.taken < self.limit, "G1 {self:?}");
                 assert_eq!(how == Take::Overtook, self.line > 0);
-                Some(Self {
-                    state,
-                    taken: self.taken + 1,
-                    ..self
-                })
+                Some(Self { state, taken: self.taken + 1, ..self })
             }
             Err(Refusal::Closed) => {
                 assert!(self.state.is_closed());
@@ -74,26 +63,12 @@ impl World {
         Some(match self.state.serve(more, token) {
             (state, Serve::Served(duty)) => {
                 assert!(self.taken < self.limit, "G1 {self:?}");
-                let token = if token {
-                    duty == Duty::Attend
-                } else {
-                    self.token
-                };
-                Self {
-                    state,
-                    token,
-                    taken: self.taken + 1,
-                    line: self.line - 1,
-                    ..self
-                }
+                let token = if token { duty == Duty::Attend } else { self.token };
+                Self { state, token, taken: self.taken + 1, line: self.line - 1, ..self }
             }
             (state, Serve::StoodDown) => {
                 assert!(self.taken >= self.limit, "G3 {self:?}");
-                Self {
-                    state,
-                    token: self.token && !token,
-                    ..self
-                }
+                Self { state, token: self.token && !token, ..self }
             }
         })
     }
@@ -103,84 +78,33 @@ impl World {
         out.extend(self.take().map(|w| ("take", w)));
         if self.taken > 0 {
             let (state, duty) = self.state.give();
-            out.push((
-                "give",
-                Self {
-                    taken: self.taken - 1,
-                    ..self.then(state, duty)
-                },
-            ));
+            out.push(("give", Self { taken: self.taken - 1, ..self.then(state, duty) }));
         }
         if self.line < LINE_MAX && !self.state.is_closed() {
             let (state, duty) = self.state.line_up();
-            out.push((
-                "line_up",
-                Self {
-                    line: self.line + 1,
-                    ..self.then(state, duty)
-                },
-            ));
+            out.push(("line_up", Self { line: self.line + 1, ..self.then(state, duty) }));
         }
         out.extend(self.serve(true).map(|w| ("serve with the token", w)));
         out.extend(self.serve(false).map(|w| ("serve without", w)));
         if self.line == 0 && self.token {
-            out.push((
-                "stand_down",
-                Self {
-                    state: self.state.stand_down(),
-                    token: false,
-                    ..self
-                },
-            ));
+            out.push(("stand_down", Self { state: self.state.stand_down(), token: false, ..self }));
         }
         if self.line > 0 && self.taken > 0 {
             match self.state.hand_on(self.line > 1) {
-                Some(state) => out.push((
-                    "hand_on",
-                    Self {
-                        state,
-                        line: self.line - 1,
-                        ..self
-                    },
-                )),
+                Some(state) => out.push(("hand_on", Self { state, line: self.line - 1, ..self })),
                 None => assert!(self.taken > self.limit),
             }
         }
         match self.line {
             0 => {}
-            1 => out.push((
-                "clear_line",
-                Self {
-                    state: self.state.clear_line(),
-                    line: 0,
-                    ..self
-                },
-            )),
-            n => out.push((
-                "remove one of many",
-                Self {
-                    line: n - 1,
-                    ..self
-                },
-            )),
+            1 => out.push(("clear_line", Self { state: self.state.clear_line(), line: 0, ..self })),
+            n => out.push(("remove one of many", Self { line: n - 1, ..self })),
         }
         for limit in 0..=LIMIT_MAX {
             let (state, duty) = self.state.resize(limit - self.limit);
-            out.push((
-                "resize",
-                Self {
-                    limit,
-                    ..self.then(state, duty)
-                },
-            ));
+            out.push(("resize", Self { limit, ..self.then(state, duty) }));
         }
-        out.push((
-            "close",
-            Self {
-                state: self.state.close(),
-                ..self
-            },
-        ));
+        out.push(("close", Self { state: self.state.close(), ..self }));
         out
     }
 }
@@ -192,13 +116,7 @@ fn every_reachable_state_is_sound() {
     let mut edges = 0_u32;
     for limit in 0..=LIMIT_MAX {
         let state = State::new(limit as usize);
-        todo.push(World {
-            state,
-            limit,
-            taken: 0,
-            line: 0,
-            token: false,
-        });
+        todo.push(World { state, limit, taken: 0, line: 0, token: false });
     }
     while let Some(world) = todo.pop() {
         if !seen.insert(world) {
@@ -210,10 +128,7 @@ fn every_reachable_state_is_sound() {
             if name == "close" {
                 assert!(next.state.is_closed(), "I3");
             }
-            assert!(
-                next.state.is_closed() >= world.state.is_closed(),
-                "I3 after {name}"
-            );
+            assert!(next.state.is_closed() >= world.state.is_closed(), "I3 after {name}");
             todo.push(next);
         }
     }
@@ -239,20 +154,14 @@ fn from_every_state_the_line_drains() {
                 };
                 for _ in 0..line {
                     let (state, duty) = w.state.line_up();
-                    w = World {
-                        line: w.line + 1,
-                        ..w.then(state, duty)
-                    };
+                    w = World { line: w.line + 1, ..w.then(state, duty) };
                 }
                 for _ in 0..20 {
                     w = match w.serve(true) {
                         Some(next) => next,
                         None if w.taken > 0 => {
                             let (state, duty) = w.state.give();
-                            World {
-                                taken: w.taken - 1,
-                                ..w.then(state, duty)
-                            }
+                            World { taken: w.taken - 1, ..w.then(state, duty) }
                         }
                         None => break,
                     };
@@ -283,8 +192,5 @@ fn fields_keep_to_their_bits() {
 #[test]
 fn debug_shows_fields_not_only_bits() {
     let text = format!("{:?}", State::new(3).close());
-    assert!(
-        text.contains("free: 3") && text.contains("closed: true"),
-        "{text}"
-    );
+    assert!(text.contains("free: 3") && text.contains("closed: true"), "{text}");
 }

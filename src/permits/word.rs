@@ -40,10 +40,7 @@ impl PermitWord {
         loop {
             let (state, answer) = next(State::from_bits(bits));
             debug_assert!(state.is_sound(), "unsound: {state:?}");
-            match self
-                .0
-                .compare_exchange_weak(bits, state.bits(), order, Relaxed)
-            {
+            match self.0.compare_exchange_weak(bits, state.bits(), order, Relaxed) {
                 Ok(_) => return answer,
                 Err(now) => bits = now,
             }
@@ -58,10 +55,7 @@ impl PermitWord {
             let (state, how) = State::from_bits(bits).take(max_overtakes)?;
             debug_assert!(state.is_sound(), "unsound: {state:?}");
             // Acquire: pairs with T2 of earlier holders.
-            match self
-                .0
-                .compare_exchange_weak(bits, state.bits(), Acquire, Relaxed)
-            {
+            match self.0.compare_exchange_weak(bits, state.bits(), Acquire, Relaxed) {
                 Ok(_) => return Ok(how),
                 Err(now) => bits = now,
             }

@@ -65,13 +65,7 @@ impl Headcount {
 
     /// A line gets its first task. `false`: no thread can serve it, and nothing was noted.
     pub(crate) fn owe(&self) -> bool {
-        self.update(|bits| {
-            if bits >= ONE_ALIVE {
-                Ok((bits + 1, true))
-            } else {
-                Err(false)
-            }
-        })
+        self.update(|bits| if bits >= ONE_ALIVE { Ok((bits + 1, true)) } else { Err(false) })
     }
 
     /// Keeps the last thread from leaving, whether or not there is one. Ends with [`settle`](Self::settle).

@@ -3,6 +3,7 @@
 //! An entry of the run queue is an executor's token (I5 of [`crate::permits::state`]): there is at most one for
 //! each executor, so the run queue is as long as there are executors with startable work, whatever their
 //! backlog, and executors get turns.
+#![forbid(unsafe_code)]
 
 pub(crate) mod headcount;
 pub(crate) mod run_queue;
@@ -82,11 +83,7 @@ impl PoolCore {
             attended: AtomicBool::new(false),
             sched: Mutex::new(Sched::new(config.max_threads, config.cores)),
             all_left: Condvar::new(),
-            members: Mutex::new(Members {
-                list: Vec::new(),
-                sweep_at: 16,
-                shut: false,
-            }),
+            members: Mutex::new(Members { list: Vec::new(), sweep_at: 16, shut: false }),
             config,
         })
     }
@@ -192,10 +189,7 @@ impl PoolCore {
         if self.headcount.settle() {
             // The last thread wanted to leave and may now.
             let sched = self.sched.lock();
-            sched
-                .resting
-                .iter()
-                .for_each(|worker| worker.unparker.unpark());
+            sched.resting.iter().for_each(|worker| worker.unparker.unpark());
         }
     }
 
@@ -215,10 +209,7 @@ impl PoolCore {
     pub(crate) fn retire(&self) {
         let mut sched = self.sched.lock();
         sched.retired = true;
-        sched
-            .resting
-            .iter()
-            .for_each(|worker| worker.unparker.unpark());
+        sched.resting.iter().for_each(|worker| worker.unparker.unpark());
     }
 
     /// Adds an executor. `false`: the pool is shut down.
@@ -245,15 +236,9 @@ impl PoolCore {
         members.iter().for_each(|member| member.close());
         self.retire();
         if worker::is_worker_of(self) || members.iter().any(|member| Arc::clone(member).is_held()) {
-            return Err(sum(
-                members.iter().map(|m| m.left(Reason::Deadlock)),
-                Reason::Deadlock,
-            ));
+            return Err(sum(members.iter().map(|m| m.left(Reason::Deadlock)), Reason::Deadlock));
         }
-        let late: Vec<_> = members
-            .iter()
-            .filter_map(|m| m.wait_quiet(deadline).err())
-            .collect();
+        let late: Vec<_> = members.iter().filter_map(|m| m.wait_quiet(deadline).err()).collect();
         if !late.is_empty() {
             return Err(sum(late.into_iter(), Reason::TimedOut));
         }
@@ -285,11 +270,7 @@ impl PoolCore {
 }
 
 fn sum(parts: impl Iterator<Item = Unfinished>, reason: Reason) -> Unfinished {
-    let none = Unfinished {
-        active: 0,
-        queued: 0,
-        reason,
-    };
+    let none = Unfinished { active: 0, queued: 0, reason };
     parts.fold(none, |sum, part| Unfinished {
         active: sum.active + part.active,
         queued: sum.queued + part.queued,

@@ -50,16 +50,11 @@ pub(crate) struct WorkerShared {
 
 impl WorkerShared {
     pub(crate) fn new(id: u64, unparker: Unparker) -> Self {
-        Self {
-            id,
-            unparker,
-            completed: CachePadded::new(AtomicU64::new(0)),
-        }
+        Self { id, unparker, completed: CachePadded::new(AtomicU64::new(0)) }
     }
 
     pub(crate) fn finished_one(&self) {
-        self.completed
-            .store(self.completed.load(Relaxed) + 1, Relaxed);
+        self.completed.store(self.completed.load(Relaxed) + 1, Relaxed);
     }
 }
 
@@ -139,9 +134,7 @@ impl Sched {
 
     /// Tasks finished by workers so far.
     fn completed(&self) -> u64 {
-        self.threads.iter().fold(self.completed_by_gone, |sum, w| {
-            sum + w.completed.load(Relaxed)
-        })
+        self.threads.iter().fold(self.completed_by_gone, |sum, w| sum + w.completed.load(Relaxed))
     }
 
     /// Work waits that nobody attends to: chooses whom to send, and notes that he is on his way.
@@ -284,9 +277,7 @@ mod tests {
     }
 
     fn start(sched: &mut Sched, id: u64) -> (Arc<WorkerShared>, Role) {
-        let Send::New(role) = sched.send() else {
-            panic!("{sched:?}")
-        };
+        let Send::New(role) = sched.send() else { panic!("{sched:?}") };
         sched.created(worker(id));
         (sched.threads.last().unwrap().clone(), role)
     }

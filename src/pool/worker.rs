@@ -40,12 +40,7 @@ impl<'a> Worker<'a> {
         me: &'a Arc<WorkerShared>,
         parker: &'a Parker,
     ) -> Self {
-        Self {
-            pool,
-            me,
-            parker,
-            served: Cell::new(0),
-        }
+        Self { pool, me, parker, served: Cell::new(0) }
     }
 
     /// The thread's main function.
@@ -180,8 +175,7 @@ impl<'a> Worker<'a> {
             }
             sched.resting.push(Arc::clone(self.me));
             drop(sched);
-            self.parker
-                .park_until(if may_leave { leave_at } else { None });
+            self.parker.park_until(if may_leave { leave_at } else { None });
             sched = self.pool.lock_sched();
             if let Some(role) = sched.assignment(self.me.id) {
                 return Some(role);
@@ -202,8 +196,6 @@ impl<'a> Worker<'a> {
 
 impl std::fmt::Debug for Worker<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker")
-            .field("id", &self.me.id)
-            .finish_non_exhaustive()
+        f.debug_struct("Worker").field("id", &self.me.id).finish_non_exhaustive()
     }
 }

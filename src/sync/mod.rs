@@ -1,5 +1,6 @@
 //! The only module that names `std::sync`, `std::thread` or loom. Everything above it uses these names,
 //! so that a build with `--cfg work_permit_loom` runs the same code under the model checker.
+#![forbid(unsafe_code)]
 
 #[cfg(work_permit_loom)]
 mod loom_imp;

@@ -43,10 +43,7 @@ impl Condvar {
             None => self.0.wait(guard).unwrap_or_else(PoisonError::into_inner),
             Some(at) => {
                 let left = at.saturating_duration_since(Instant::now());
-                self.0
-                    .wait_timeout(guard, left)
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0
+                self.0.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0
             }
         }
     }

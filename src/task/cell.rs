@@ -90,8 +90,7 @@ where
     /// Takes the closure back out of a cell that never got into the line.
     pub(crate) fn take_closure(&self) -> Option<F> {
         // SAFETY: the caller owns the task (see `Sync` above), so nobody else reaches the closure.
-        self.closure
-            .with_mut(|closure| unsafe { (*closure).take() })
+        self.closure.with_mut(|closure| unsafe { (*closure).take() })
     }
 
     fn store_outcome(&self, outcome: Outcome<R>) {

@@ -46,13 +46,7 @@ impl Drop for Leave {
 pub(crate) fn enter<R>(executor: Id, task: Id, own_permit: bool, f: impl FnOnce() -> R) -> R {
     let outer = INNERMOST.with(Cell::get);
     let depth = 1 + outermost_depth(outer);
-    let frame = Frame {
-        executor,
-        task,
-        own_permit,
-        depth,
-        outer,
-    };
+    let frame = Frame { executor, task, own_permit, depth, outer };
     let _leave = Leave(outer);
     INNERMOST.with(|innermost| innermost.set(&frame));
     f()
@@ -109,12 +103,8 @@ pub(crate) fn held(executor: Id) -> usize {
 
 /// Guards of `executor` that this thread holds.
 pub(crate) fn guards(executor: Id) -> usize {
-    with_guards(|all| {
-        all.iter()
-            .find(|(id, _)| *id == executor)
-            .map_or(0, |(_, n)| *n)
-    })
-    .unwrap_or(0)
+    with_guards(|all| all.iter().find(|(id, _)| *id == executor).map_or(0, |(_, n)| *n))
+        .unwrap_or(0)
 }
 
 /// A guard of `executor` came to this thread.
@@ -158,9 +148,7 @@ mod tests {
                 enter(B, TASK, true, || {
                     assert_eq!((depth(), is_inside(A), is_inside(B)), (2, true, true));
                     assert!(is_running(TASK) && held(A) == 1 && held(B) == 1);
-                    enter(A, ptr::null(), false, || {
-                        assert_eq!((depth(), held(A)), (3, 1))
-                    });
+                    enter(A, ptr::null(), false, || assert_eq!((depth(), held(A)), (3, 1)));
                     panic!("out");
                 })
             });

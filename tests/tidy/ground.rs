@@ -68,8 +68,7 @@ fn is_sync(path: &str) -> bool {
 
 fn is_ground(text: &str) -> bool {
     let below = |ground: &str| {
-        text.strip_prefix(ground)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        text.strip_prefix(ground).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
     };
     WHOLE_MODULES.contains(&text) || GROUND.iter().any(|ground| below(ground))
 }
@@ -101,10 +100,6 @@ fn what_stands_beside_the_ground_is_fine() {
 
 #[test]
 fn the_strongest_ordering_is_refused_outside_sync() {
-    lines_of(
-        "src/line.rs",
-        "// SeqCst\n\nfence(SeqCst);\na.load(Ordering::SeqCst);\n",
-        &[3, 4],
-    );
+    lines_of("src/line.rs", "// SeqCst\n\nfence(SeqCst);\na.load(Ordering::SeqCst);\n", &[3, 4]);
     lines_of("src/sync.rs", "fence(SeqCst);\n", &[]);
 }

@@ -33,10 +33,7 @@ pub(crate) fn split(text: &str) -> (String, String) {
 }
 
 fn blank(bytes: &[u8]) -> Vec<u8> {
-    bytes
-        .iter()
-        .map(|byte| if *byte == b'\n' { b'\n' } else { b' ' })
-        .collect()
+    bytes.iter().map(|byte| if *byte == b'\n' { b'\n' } else { b' ' }).collect()
 }
 
 /// A character outside ASCII stands only in comments, strings and names; all go over whole.
@@ -45,10 +42,7 @@ fn readable(bytes: Vec<u8>) -> String {
 }
 
 fn end_of_line(bytes: &[u8], at: usize) -> usize {
-    bytes[at..]
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .map_or(bytes.len(), |length| at + length)
+    bytes[at..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |length| at + length)
 }
 
 /// Block comments nest.
@@ -74,22 +68,14 @@ fn end_of_block(bytes: &[u8], mut at: usize) -> usize {
 /// The end of the string or character literal that begins at `at`, if one does.
 fn end_of_literal(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
-    let prefix = bytes[at..]
-        .iter()
-        .take_while(|byte| matches!(byte, b'b' | b'c' | b'r'))
-        .count();
+    let prefix = bytes[at..].iter().take_while(|byte| matches!(byte, b'b' | b'c' | b'r')).count();
     let raw = prefix > 0 && bytes[at + prefix - 1] == b'r';
-    let hashes = bytes[at + prefix..]
-        .iter()
-        .take_while(|byte| **byte == b'#')
-        .count();
+    let hashes = bytes[at + prefix..].iter().take_while(|byte| **byte == b'#').count();
     let open = at + prefix + if raw { hashes } else { 0 };
     match bytes.get(open) {
         Some(b'"') if raw => {
             let close = format!("\"{}", "#".repeat(hashes));
-            let length = text[open + 1..]
-                .find(&close)
-                .map(|length| length + 1 + close.len());
+            let length = text[open + 1..].find(&close).map(|length| length + 1 + close.len());
             Some(length.map_or(bytes.len(), |length| open + length))
         }
         Some(b'"') => Some(end_of_quoted(bytes, open, b'"')),
@@ -118,10 +104,7 @@ fn end_of_char(text: &str, open: usize) -> Option<usize> {
 
 /// The end of the word (or the run of characters outside ASCII) that begins at `at`.
 pub(crate) fn end_of_word(bytes: &[u8], at: usize) -> usize {
-    at + bytes[at..]
-        .iter()
-        .take_while(|byte| is_word(**byte) || !byte.is_ascii())
-        .count()
+    at + bytes[at..].iter().take_while(|byte| is_word(**byte) || !byte.is_ascii()).count()
 }
 
 pub(crate) fn is_word(byte: u8) -> bool {
@@ -135,25 +118,18 @@ pub(crate) fn find_word(code: &str, word: &str) -> Vec<usize> {
         let end = at + word.len();
         (*at == 0 || !is_word(bytes[at - 1])) && (end == bytes.len() || !is_word(bytes[end]))
     };
-    code.match_indices(word)
-        .map(|(at, _)| at)
-        .filter(whole)
-        .collect()
+    code.match_indices(word).map(|(at, _)| at).filter(whole).collect()
 }
 
 /// The first byte from `at` on that is not white space, and its place.
 pub(crate) fn next_byte(code: &str, at: usize) -> Option<(usize, u8)> {
-    let found = code.as_bytes()[at..]
-        .iter()
-        .position(|byte| !byte.is_ascii_whitespace());
+    let found = code.as_bytes()[at..].iter().position(|byte| !byte.is_ascii_whitespace());
     found.map(|length| (at + length, code.as_bytes()[at + length]))
 }
 
 /// The last byte before `at` that is not white space, and its place.
 pub(crate) fn previous_byte(code: &str, at: usize) -> Option<(usize, u8)> {
-    let found = code.as_bytes()[..at]
-        .iter()
-        .rposition(|byte| !byte.is_ascii_whitespace());
+    let found = code.as_bytes()[..at].iter().rposition(|byte| !byte.is_ascii_whitespace());
     found.map(|place| (place, code.as_bytes()[place]))
 }
 
@@ -216,15 +192,8 @@ fn comments_and_strings_leave_the_code() {
     let text = "a(\"x // y \\\" z\"); // c \"q\"\n/* d /* e */ f */ b('\"', b'\\'', 'é'); //! ü\n";
     let (code, comments) = split(text);
     assert_eq!((code.len(), comments.len()), (text.len(), text.len()));
-    let words = |text: &str| {
-        text.split_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(
-        words(&comments),
-        words("// c \"q\" /* d /* e */ f */ //! ü")
-    );
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&comments), words("// c \"q\" /* d /* e */ f */ //! ü"));
     let squeezed: String = words(&code).concat();
     assert_eq!(squeezed, "a(\"\");b('',b','');");
 }
@@ -244,10 +213,7 @@ fn items_under_test_are_blanked() {
                 #[cfg(test)]\n#[allow(x)]\nuse a::{b, c};\nfour();\n#[cfg(not(test))]\nfive();";
     let kept = without_tests(code);
     assert_eq!(kept.len(), code.len());
-    assert!(
-        !kept.contains("two") && !kept.contains("mod tests"),
-        "{kept}"
-    );
+    assert!(!kept.contains("two") && !kept.contains("mod tests"), "{kept}");
     for word in ["one", "three", "four", "five"] {
         assert!(kept.contains(word), "{word} in {kept}");
     }

@@ -36,9 +36,7 @@ pub(crate) fn check_msrv(manifest: &File, clippy: &File) -> Vec<Violation> {
     }
     let others = stated.into_iter().filter(|(_, version)| *version != msrv);
     let message = |version| format!("rust-version is {version}, msrv in clippy.toml is {msrv}");
-    others
-        .map(|(at, version)| manifest.violation(at, message(version)))
-        .collect()
+    others.map(|(at, version)| manifest.violation(at, message(version))).collect()
 }
 
 /// The values of the lines `key = "value"`, and where those lines begin.
@@ -63,14 +61,8 @@ use crate::source::assert_lines;
 fn a_crate_without_its_readme_is_refused() {
     let lib = |text: &str| File::new("src/lib.rs", text);
     assert_lines(&check_readme(&lib("//! Docs of its own.\n")), &[1]);
-    assert_lines(
-        &check_readme(&lib("// #![doc = include_str!(\"../README.md\")]\n")),
-        &[1],
-    );
-    assert_lines(
-        &check_readme(&lib("\n#![doc = include_str!(\"../README.md\")]\n")),
-        &[],
-    );
+    assert_lines(&check_readme(&lib("// #![doc = include_str!(\"../README.md\")]\n")), &[1]);
+    assert_lines(&check_readme(&lib("\n#![doc = include_str!(\"../README.md\")]\n")), &[]);
 }
 
 #[test]
@@ -81,24 +73,15 @@ fn a_version_without_a_change_log_is_refused() {
     assert_lines(&log("## 0.1.0\n\nBefore 0.2.0.\n## 0.2.0-rc.1\n"), &[1]);
     assert_lines(&log("# Changes\n\n## 0.2.0\n"), &[]);
     assert_lines(&log("## [0.2.0], in spring\n"), &[]);
-    assert_eq!(
-        check_changelog(&File::new("Cargo.toml", ""), &manifest).len(),
-        1
-    );
+    assert_eq!(check_changelog(&File::new("Cargo.toml", ""), &manifest).len(), 1);
 }
 
 #[test]
 fn two_oldest_compilers_are_refused() {
     let clippy = File::new("clippy.toml", "msrv = \"1.85\"\n");
     let check = |text: &str| check_msrv(&File::new("Cargo.toml", text), &clippy);
-    assert_lines(
-        &check("rust-version = \"1.85\"\nrust-version = \"1.86\"\n"),
-        &[2],
-    );
-    assert_lines(
-        &check("rust-version = \"1.85\"\nrust-version.workspace = true\n"),
-        &[],
-    );
+    assert_lines(&check("rust-version = \"1.85\"\nrust-version = \"1.86\"\n"), &[2]);
+    assert_lines(&check("rust-version = \"1.85\"\nrust-version.workspace = true\n"), &[]);
     assert_lines(&check("[package]\n"), &[1]);
     assert_eq!(check_msrv(&clippy, &File::new("clippy.toml", "")).len(), 1);
 }

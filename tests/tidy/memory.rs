@@ -108,14 +108,11 @@ fn is_reason(comments: &str) -> bool {
 
 /// Whether a word of the text is one of the letters and a number.
 fn names_a_number(text: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_')
-        .any(|word| {
-            let mut bytes = word.bytes();
-            let lettered = bytes
-                .next()
-                .is_some_and(|letter| NUMBERED.contains(&letter));
-            lettered && bytes.len() > 0 && bytes.all(|byte| byte.is_ascii_digit())
-        })
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| {
+        let mut bytes = word.bytes();
+        let lettered = bytes.next().is_some_and(|letter| NUMBERED.contains(&letter));
+        lettered && bytes.len() > 0 && bytes.all(|byte| byte.is_ascii_digit())
+    })
 }
 
 #[cfg(test)]
@@ -131,10 +128,7 @@ fn unsafe_without_an_argument_is_refused() {
     let text = "fn f() {\n  unsafe { g() }\n}\nunsafe impl Send for A {}\n\
                 unsafe extern \"C\" {\n  fn h();\n}\n";
     assert_lines(&check_unsafe(&one(text)), &[2, 4, 5]);
-    let text = format!(
-        "// SAFETY: too far away.\n{}unsafe {{ g() }}\n",
-        "\n".repeat(8)
-    );
+    let text = format!("// SAFETY: too far away.\n{}unsafe {{ g() }}\n", "\n".repeat(8));
     assert_lines(&check_unsafe(&one(&text)), &[10]);
 }
 
@@ -143,10 +137,7 @@ fn unsafe_with_an_argument_is_fine() {
     let text = "// SAFETY: (1) by I3.\nunsafe impl Send for A {}\n// unsafe { }\n\
                 unsafe fn g() {}\ntype F = unsafe fn(u8);\nunsafe extern \"C\" fn h() {}\n";
     assert_lines(&check_unsafe(&one(text)), &[]);
-    let text = format!(
-        "// SAFETY: near enough.\n{}unsafe {{ g() }}\n",
-        "\n".repeat(7)
-    );
+    let text = format!("// SAFETY: near enough.\n{}unsafe {{ g() }}\n", "\n".repeat(7));
     assert_lines(&check_unsafe(&one(&text)), &[]);
     // The word in a string is no argument.
     assert_lines(&check_unsafe(&one("f(\"SAFETY:\"); unsafe { g() }")), &[1]);
@@ -165,18 +156,12 @@ fn a_file_without_unsafe_code_must_forbid_it() {
         ]
     };
     let paths = |found: Vec<Violation>| -> Vec<String> {
-        found
-            .iter()
-            .map(|v| v.to_string().split(':').next().unwrap().to_owned())
-            .collect()
+        found.iter().map(|v| v.to_string().split(':').next().unwrap().to_owned()).collect()
     };
     let found = check_forbid(&files("unsafe { f() }"));
     assert_eq!(paths(found), ["src/d.rs"]);
     let found = check_forbid(&files("f()"));
-    assert_eq!(
-        paths(found),
-        ["src/lib.rs", "src/a/mod.rs", "src/a/b.rs", "src/d.rs"]
-    );
+    assert_eq!(paths(found), ["src/lib.rs", "src/a/mod.rs", "src/a/b.rs", "src/d.rs"]);
 }
 
 #[test]
@@ -190,28 +175,11 @@ fn an_ordering_without_a_reason_is_refused() {
 
 #[test]
 fn an_ordering_with_a_reason_is_fine() {
-    for reason in [
-        "// Pairs with T4.",
-        "// Ordering: a tally.",
-        "// T1",
-        "/* holds I3 */",
-    ] {
-        assert_lines(
-            &check_orderings(&one(&format!("{reason}\na.load(Acquire);\n"))),
-            &[],
-        );
+    for reason in ["// Pairs with T4.", "// Ordering: a tally.", "// T1", "/* holds I3 */"] {
+        assert_lines(&check_orderings(&one(&format!("{reason}\na.load(Acquire);\n"))), &[]);
     }
-    for reason in [
-        "// Take it.",
-        "// IT3",
-        "// T",
-        "// T1x",
-        "f(\"pairs with T4\");",
-    ] {
-        assert_lines(
-            &check_orderings(&one(&format!("{reason}\na.load(Acquire);\n"))),
-            &[2],
-        );
+    for reason in ["// Take it.", "// IT3", "// T", "// T1x", "f(\"pairs with T4\");"] {
+        assert_lines(&check_orderings(&one(&format!("{reason}\na.load(Acquire);\n"))), &[2]);
     }
 }
 

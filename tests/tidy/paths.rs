@@ -23,15 +23,7 @@ pub(crate) fn rooted(code: &str, root: &str) -> Vec<Found> {
     for at in find_word(code, root) {
         let end = at + root.len();
         if begins_path(code, at) && double_colon(code, end).is_some() {
-            tail(
-                code,
-                end,
-                &Found {
-                    offset: at,
-                    segments: vec![root.to_owned()],
-                },
-                &mut found,
-            );
+            tail(code, end, &Found { offset: at, segments: vec![root.to_owned()] }, &mut found);
         }
     }
     found
@@ -64,10 +56,7 @@ fn tail(code: &str, at: usize, head: &Found, found: &mut Vec<Found>) -> usize {
     if byte == b'{' {
         return group(code, place, head, found);
     }
-    let mut longer = Found {
-        offset: place,
-        segments: head.segments.clone(),
-    };
+    let mut longer = Found { offset: place, segments: head.segments.clone() };
     let end = end_of_word(code.as_bytes(), place);
     match &code[place..end] {
         "self" => {}
@@ -79,12 +68,7 @@ fn tail(code: &str, at: usize, head: &Found, found: &mut Vec<Found>) -> usize {
         }
         segment => longer.segments.push(segment.to_owned()),
     }
-    tail(
-        code,
-        end.max(place + usize::from(byte == b'*')),
-        &longer,
-        found,
-    )
+    tail(code, end.max(place + usize::from(byte == b'*')), &longer, found)
 }
 
 /// The group that opens at `open`: what each of its elements adds to `head`.
@@ -97,9 +81,7 @@ fn group(code: &str, open: usize, head: &Found, found: &mut Vec<Found>) -> usize
             _ => {
                 // An element is what a path has after `::`.
                 let end = element(code, place, head, found);
-                code[end..]
-                    .find([',', '}'])
-                    .map_or(code.len(), |length| end + length)
+                code[end..].find([',', '}']).map_or(code.len(), |length| end + length)
             }
         };
     }
@@ -107,10 +89,7 @@ fn group(code: &str, open: usize, head: &Found, found: &mut Vec<Found>) -> usize
 }
 
 fn element(code: &str, place: usize, head: &Found, found: &mut Vec<Found>) -> usize {
-    let mut longer = Found {
-        offset: place,
-        segments: head.segments.clone(),
-    };
+    let mut longer = Found { offset: place, segments: head.segments.clone() };
     let end = end_of_word(code.as_bytes(), place);
     match &code[place..end] {
         "self" => {}
@@ -128,13 +107,7 @@ fn texts(code: &str, root: &str) -> Vec<String> {
 #[test]
 fn groups_are_spelled_out() {
     let code = "use crate::a::B;\nuse crate::{c::{self, D as E, f::G}, h::*, i};";
-    let expected = [
-        "crate::a::B",
-        "crate::c",
-        "crate::c::D",
-        "crate::c::f::G",
-        "crate::h::*",
-    ];
+    let expected = ["crate::a::B", "crate::c", "crate::c::D", "crate::c::f::G", "crate::h::*"];
     assert_eq!(texts(code, "crate")[..5], expected);
     assert_eq!(texts(code, "crate")[5..], ["crate::i"]);
 }

@@ -4,14 +4,7 @@ use crate::lexer::{end_of_word, find_word};
 use crate::source::{File, Tree, Violation};
 
 /// What a citation begins with.
-const FOLDERS: &[&str] = &[
-    "src/",
-    "tests/",
-    "examples/",
-    "loom-tests/",
-    "benches/",
-    ".ci/",
-];
+const FOLDERS: &[&str] = &["src/", "tests/", "examples/", "loom-tests/", "benches/", ".ci/"];
 
 /// Refuses paths in comments and Markdown that are no file of the repository, nor of the package
 /// of the file that cites them. With a wildcard, something must begin like the part before it.
@@ -36,9 +29,7 @@ pub(crate) fn check_models(files: &[File], models: &[File]) -> Vec<Violation> {
     const LEAD: &str = concat!("model ", "`");
     let exists = |name: &str| {
         let definition = format!("fn {name}");
-        models
-            .iter()
-            .any(|model| !find_word(&model.code, &definition).is_empty())
+        models.iter().any(|model| !find_word(&model.code, &definition).is_empty())
     };
     let mut found = Vec::new();
     for file in files.iter().filter(|file| is_prose(&file.path)) {
@@ -85,26 +76,15 @@ use crate::source::assert_lines;
 
 #[cfg(test)]
 fn lines_of(path: &str, text: &str, expected: &[usize]) {
-    assert_lines(
-        &check_paths(&[File::new(path, text)], &Tree::read()),
-        expected,
-    );
+    assert_lines(&check_paths(&[File::new(path, text)], &Tree::read()), expected);
 }
 
 #[test]
 fn files_that_are_gone_are_refused() {
     // Put together, or this test would cite them itself.
     let (gone, also) = (concat!("sr", "c/gone.rs"), concat!("test", "s/gone_*.rs"));
-    lines_of(
-        "README.md",
-        &format!("See\n`{gone}`, and {also}.\n"),
-        &[2, 2],
-    );
-    lines_of(
-        "src/a.rs",
-        &format!("//! See {gone}.\nlet a = \"{gone}\";\n"),
-        &[1],
-    );
+    lines_of("README.md", &format!("See\n`{gone}`, and {also}.\n"), &[2, 2]);
+    lines_of("src/a.rs", &format!("//! See {gone}.\nlet a = \"{gone}\";\n"), &[1]);
     lines_of("src/a.txt", gone, &[]);
 }
 
@@ -114,23 +94,13 @@ fn files_that_are_there_are_fine() {
                 loom-tests/src, other/tests/x.rs, https://a.org/src/x.rs and src/lib.rs.";
     lines_of("README.md", text, &[]);
     // From the top, or from the top of its package.
-    lines_of(
-        "loom-tests/src/a.rs",
-        "//! loom-tests/Cargo.toml, src/lib.rs\n",
-        &[],
-    );
+    lines_of("loom-tests/src/a.rs", "//! loom-tests/Cargo.toml, src/lib.rs\n", &[]);
 }
 
 #[test]
 fn models_that_are_gone_are_refused() {
-    let models = [File::new(
-        "loom-tests/tests/a.rs",
-        "#[test]\nfn finish_races_enqueue() {}\n",
-    )];
+    let models = [File::new("loom-tests/tests/a.rs", "#[test]\nfn finish_races_enqueue() {}\n")];
     let lead = concat!("model ", "`");
     let text = format!("{lead}finish_races_enqueue` and\n{lead}finish_races`, {lead}f(x)`\n");
-    assert_lines(
-        &check_models(&[File::new("README.md", &text)], &models),
-        &[2],
-    );
+    assert_lines(&check_models(&[File::new("README.md", &text)], &models), &[2]);
 }

@@ -71,10 +71,7 @@ fn file_of(lines: usize) -> File {
 
 #[cfg(test)]
 fn function_of(lines: usize) -> String {
-    format!(
-        "fn f(x: [u8; 3]) -> fn(u8) {{\n{}}}\n",
-        "  g('{', \"}\"); // }\n".repeat(lines - 2)
-    )
+    format!("fn f(x: [u8; 3]) -> fn(u8) {{\n{}}}\n", "  g('{', \"}\"); // }\n".repeat(lines - 2))
 }
 
 #[test]
@@ -89,15 +86,9 @@ fn long_files_are_refused() {
 fn an_excuse_has_a_reason_a_need_and_a_limit() {
     let excused = &[("src/a.rs", "one table")];
     assert!(check_files(&[file_of(EXCUSED_FILE_LINES)], excused).is_empty());
-    assert_eq!(
-        check_files(&[file_of(EXCUSED_FILE_LINES + 1)], excused).len(),
-        1
-    );
+    assert_eq!(check_files(&[file_of(EXCUSED_FILE_LINES + 1)], excused).len(), 1);
     assert_eq!(check_files(&[file_of(FILE_LINES)], excused).len(), 1);
-    assert_eq!(
-        check_files(&[file_of(FILE_LINES + 1)], &[("src/a.rs", "")]).len(),
-        1
-    );
+    assert_eq!(check_files(&[file_of(FILE_LINES + 1)], &[("src/a.rs", "")]).len(), 1);
 }
 
 #[test]
@@ -107,18 +98,11 @@ fn long_functions_are_refused() {
     let text = format!("{text}\n{}", function_of(FUNCTION_LINES + 1));
     let found = check_functions(&[File::new("src/a.rs", &text)]);
     crate::source::assert_lines(&found, &[FUNCTION_LINES + 2]);
-    assert!(
-        found[0].to_string().contains("`fn f` has 71 lines"),
-        "{}",
-        found[0]
-    );
+    assert!(found[0].to_string().contains("`fn f` has 71 lines"), "{}", found[0]);
 }
 
 #[test]
 fn declarations_have_no_length() {
-    let text = format!(
-        "trait T {{\n  fn f();\n{}}}\n",
-        "  // more\n".repeat(FUNCTION_LINES)
-    );
+    let text = format!("trait T {{\n  fn f();\n{}}}\n", "  // more\n".repeat(FUNCTION_LINES));
     assert!(check_functions(&[File::new("src/a.rs", &text)]).is_empty());
 }

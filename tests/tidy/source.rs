@@ -24,42 +24,24 @@ impl File {
             true => lexer::split(text),
             false => (String::new(), text.to_owned()),
         };
-        File {
-            path: path.to_owned(),
-            text: text.to_owned(),
-            code,
-            comments,
-            only_tests: false,
-        }
+        File { path: path.to_owned(), text: text.to_owned(), code, comments, only_tests: false }
     }
 
     /// The number of the line in which the byte at `offset` stands.
     pub(crate) fn line(&self, offset: usize) -> usize {
-        1 + self.text.as_bytes()[..offset]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count()
+        1 + self.text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count()
     }
 
     /// The comments of the line of `offset` and of `above` lines before it.
     pub(crate) fn comments_near(&self, offset: usize, above: usize) -> String {
         let line = self.line(offset);
         let first = line.saturating_sub(above + 1);
-        let lines: Vec<&str> = self
-            .comments
-            .lines()
-            .skip(first)
-            .take(line - first)
-            .collect();
+        let lines: Vec<&str> = self.comments.lines().skip(first).take(line - first).collect();
         lines.join("\n")
     }
 
     pub(crate) fn violation(&self, offset: usize, message: impl Into<String>) -> Violation {
-        Violation {
-            path: self.path.clone(),
-            line: self.line(offset),
-            message: message.into(),
-        }
+        Violation { path: self.path.clone(), line: self.line(offset), message: message.into() }
     }
 
     /// The code without items under `#[cfg(test)]`; nothing at all for a file of tests.
@@ -83,10 +65,7 @@ impl File {
     /// The paths of the modules that this file declares under `#[cfg(test)]`.
     fn modules_of_tests(&self) -> Vec<String> {
         let mut paths = Vec::new();
-        for (item, _) in lexer::items_of_tests(&self.code)
-            .iter()
-            .filter(|(_, body)| !body)
-        {
+        for (item, _) in lexer::items_of_tests(&self.code).iter().filter(|(_, body)| !body) {
             let declared = &self.code[item.clone()];
             let Some(name) = declared.rsplit_once("mod ").map(|(_, name)| name) else {
                 continue;
@@ -124,12 +103,7 @@ impl fmt::Display for Violation {
 pub(crate) fn assert_clean(mut violations: Vec<Violation>) {
     violations.sort();
     let lines: Vec<String> = violations.iter().map(Violation::to_string).collect();
-    assert!(
-        lines.is_empty(),
-        "{} violation(s):\n{}",
-        lines.len(),
-        lines.join("\n")
-    );
+    assert!(lines.is_empty(), "{} violation(s):\n{}", lines.len(), lines.join("\n"));
 }
 
 /// Every text file of the repository but what builds and git left there.
@@ -214,10 +188,7 @@ pub(crate) fn assert_lines(violations: &[Violation], expected: &[usize]) {
 #[test]
 fn a_finding_names_file_and_line() {
     let file = File::new("src/a.rs", "one\ntwo\nthree\n");
-    assert_eq!(
-        file.violation(4, "is bad").to_string(),
-        "src/a.rs:2: is bad"
-    );
+    assert_eq!(file.violation(4, "is bad").to_string(), "src/a.rs:2: is bad");
     let failure = std::panic::catch_unwind(|| assert_clean(vec![file.violation(4, "is bad")]));
     let message = failure.unwrap_err().downcast::<String>().unwrap();
     assert!(message.contains("src/a.rs:2: is bad"), "{message}");
@@ -237,21 +208,12 @@ fn comments_near_a_line_reach_up_so_far() {
 fn modules_of_tests_are_known() {
     let root = "mod a;\n#[cfg(test)]\nmod tests;\n#[cfg(test)]\nmod inline { mod b; }\n";
     let inner = "#[cfg(test)]\n#[path = \"walk.rs\"]\nmod tests;\n#[cfg(test)]\nuse mod_x::A;\n";
-    let paths = [
-        "src/lib.rs",
-        "src/c/a.rs",
-        "src/tests.rs",
-        "src/c/walk.rs",
-        "src/c/b.rs",
-    ];
+    let paths = ["src/lib.rs", "src/c/a.rs", "src/tests.rs", "src/c/walk.rs", "src/c/b.rs"];
     let mut files = paths.map(|path| File::new(path, ""));
     files[0] = File::new(paths[0], root);
     files[1] = File::new(paths[1], inner);
     mark_tests(&mut files);
-    assert_eq!(
-        files.map(|file| file.only_tests),
-        [false, false, true, true, false]
-    );
+    assert_eq!(files.map(|file| file.only_tests), [false, false, true, true, false]);
 }
 
 #[test]

@@ -5,18 +5,10 @@ use crate::lexer::{end_of_group, find_word, is_word, next_byte, previous_byte};
 use crate::source::{File, Violation};
 
 /// Spelled apart, so that this file passes its own rule.
-const NOTES: &[&str] = &[
-    concat!("TO", "DO"),
-    concat!("FIX", "ME"),
-    concat!("XX", "X"),
-];
+const NOTES: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 const MACROS: &[&str] = &["todo", "unimplemented", "dbg"];
-const FOLDERS: &[&str] = &[
-    concat!("/wo", "rk/"),
-    concat!("/ho", "me/"),
-    concat!("/ro", "ot/"),
-    concat!("/Us", "ers/"),
-];
+const FOLDERS: &[&str] =
+    &[concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/")];
 
 /// Refuses notes of unfinished work in every file, and the macros for it in code.
 pub(crate) fn check_leftovers(files: &[File]) -> Vec<Violation> {
@@ -81,17 +73,13 @@ fn is_nap(code: &str, at: usize) -> bool {
     let foreign = match previous_byte(code, at) {
         Some((_, b':')) => !before.ends_with("thread::"),
         Some((_, b'.')) => true,
-        _ => find_word(before, "fn")
-            .last()
-            .is_some_and(|word| word + 2 == before.len()),
+        _ => find_word(before, "fn").last().is_some_and(|word| word + 2 == before.len()),
     };
     called && !foreign
 }
 
 fn says_why(comment: &str) -> bool {
-    comment
-        .split_once("// sleep:")
-        .is_some_and(|(_, why)| !why.trim().is_empty())
+    comment.split_once("// sleep:").is_some_and(|(_, why)| !why.trim().is_empty())
 }
 
 /// Refuses `if let … && …`: stable since Rust 1.88, and no lint of clippy's finds it.
@@ -111,9 +99,7 @@ pub(crate) fn check_let_chains(files: &[File]) -> Vec<Violation> {
 fn starts_a_chain(code: &str, at: usize) -> bool {
     let before = code[..at].trim_end();
     let ends_with = |word: &str| {
-        find_word(before, word)
-            .last()
-            .is_some_and(|last| last + word.len() == before.len())
+        find_word(before, word).last().is_some_and(|last| last + word.len() == before.len())
     };
     if !ends_with("if") && !ends_with("while") {
         return false;
@@ -152,25 +138,13 @@ fn one(text: &str) -> Vec<File> {
 #[test]
 fn leftovers_are_refused() {
     for note in NOTES {
-        assert_lines(
-            &check_leftovers(&one(&format!("\n// {note}: later\n"))),
-            &[2],
-        );
+        assert_lines(&check_leftovers(&one(&format!("\n// {note}: later\n"))), &[2]);
         assert_lines(&check_leftovers(&[File::new("README.md", note)]), &[1]);
-        assert_lines(
-            &check_leftovers(&one(&format!("// {note}S and A{note}\n"))),
-            &[],
-        );
+        assert_lines(&check_leftovers(&one(&format!("// {note}S and A{note}\n"))), &[]);
     }
     for name in MACROS {
-        assert_lines(
-            &check_leftovers(&one(&format!("fn f() {{\n  {name}!()\n}}\n"))),
-            &[2],
-        );
-        assert_lines(
-            &check_leftovers(&one(&format!("// {name}!()\nlet {name} = 1;\n"))),
-            &[],
-        );
+        assert_lines(&check_leftovers(&one(&format!("fn f() {{\n  {name}!()\n}}\n"))), &[2]);
+        assert_lines(&check_leftovers(&one(&format!("// {name}!()\nlet {name} = 1;\n"))), &[]);
     }
 }
 

@@ -1,14 +1,16 @@
 //! An executor from the inside: its gate, its counters, and the one function through which everything runs.
 #![forbid(unsafe_code)]
 
+mod waiting;
+
 use crate::counters::{Counters, Kind, Why};
 use crate::error::{Reason, Unfinished};
-use crate::gate::{Arrival, Claim, Errand, Gate, GateStats, Ledger, NotQueued, Turn};
+use crate::gate::{Claim, Errand, Gate, GateStats, Ledger, NotQueued};
 use crate::line::Ticket;
 use crate::permits::state::{Refusal, Take};
 use crate::pool::worker::Worker;
 use crate::pool::{Member, PoolCore, Serve};
-use crate::sync::{Arc, with_parker};
+use crate::sync::Arc;
 use crate::task::cell::{End, Task};
 use crate::task::context::{self, Id};
 use crate::task::unwind::drop_payload;
@@ -85,12 +87,7 @@ impl Engine {
         pool: Arc<PoolCore>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            gate: Gate::new(
-                limit,
-                max_overtakes,
-                capacity,
-                OwedToPool(Arc::clone(&pool)),
-            ),
+            gate: Gate::new(limit, max_overtakes, capacity, OwedToPool(Arc::clone(&pool))),
             counters: Counters::new(),
             waits: Waits::new(settings.record_waits),
             settings,
@@ -130,11 +127,7 @@ impl Engine {
     #[inline]
     pub(crate) fn run_here<R>(self: &Arc<Self>, kind: Kind, task: Id, f: impl FnOnce() -> R) -> R {
         self.counters.begin(kind);
-        let mut counted = Counted {
-            counters: &self.counters,
-            kind,
-            returned: false,
-        };
+        let mut counted = Counted { counters: &self.counters, kind, returned: false };
         let own_permit = !matches!(kind, Kind::Nested | Kind::JoinedNested);
         let result = context::enter(self.id(), task, own_permit, f);
         counted.returned = true;
@@ -216,110 +209,6 @@ impl Engine {
         }
     }
 
-    /// This thread waits in the line until it is handed a permit.
-    #[cold]
-    pub(crate) fn wait_for_permit(
-        self: &Arc<Self>,
-        deadline: Option<Instant>,
-    ) -> Result<(), Reason> {
-        if self.gate.is_closed() {
-            return Err(Reason::Closed);
-        }
-        if self.would_deadlock() {
-            return Err(Reason::Deadlock);
-        }
-        with_parker(|parker| {
-            let came_ns = self.waits.now_ns();
-            let ticket = match self.gate.arrive(&parker.unparker(), came_ns) {
-                Arrival::Standing(ticket) => ticket,
-                Arrival::Closed => return Err(Reason::Closed),
-                Arrival::Taken(how) => {
-                    if how == Take::Overtook {
-                        self.counters.overtook();
-                    }
-                    return Ok(());
-                }
-            };
-            loop {
-                let leave = has_passed(deadline);
-                match self.gate.turn(ticket, leave) {
-                    Turn::Granted {
-                        errand, came_ns, ..
-                    } => {
-                        self.carry_out(errand);
-                        self.waits.record(came_ns);
-                        return Ok(());
-                    }
-                    Turn::Wait => parker.park_until(deadline),
-                    Turn::Left(errand) => {
-                        self.carry_out(errand);
-                        return Err(Reason::TimedOut);
-                    }
-                    Turn::Gone => return Err(Reason::Closed),
-                }
-            }
-        })
-    }
-
-    /// Of all permits, those that this thread itself holds leave none to wait for.
-    fn would_deadlock(self: &Arc<Self>) -> bool {
-        let held = context::held(self.id());
-        held > 0 && held >= self.gate.limit()
-    }
-
-    /// Runs the task at `ticket` here if it has not started: at once inside a task of this executor, else when
-    /// its turn comes. Returns when it is stored and published, or was claimed by somebody else, or `Err` when
-    /// the time has passed or the wait could not end.
-    pub(crate) fn join_queued(
-        self: &Arc<Self>,
-        ticket: Ticket,
-        deadline: Option<Instant>,
-    ) -> Result<(), Reason> {
-        if context::is_inside(self.id()) {
-            if let Some((task, came_ns, errand)) = self.gate.remove_to_run(ticket) {
-                self.carry_out(errand);
-                self.waits.record(came_ns);
-                self.run_task(Kind::JoinedNested, task).publish();
-            }
-            return Ok(());
-        }
-        if self.would_deadlock() && self.gate.is_queued(ticket) {
-            return Err(Reason::Deadlock);
-        }
-        let granted = with_parker(|parker| {
-            if !self.gate.join(ticket, &parker.unparker()) {
-                return Ok(None);
-            }
-            loop {
-                let leave = has_passed(deadline);
-                match self.gate.turn(ticket, leave) {
-                    Turn::Granted {
-                        task,
-                        came_ns,
-                        errand,
-                    } => {
-                        self.carry_out(errand);
-                        self.waits.record(came_ns);
-                        return Ok(task);
-                    }
-                    Turn::Wait => parker.park_until(deadline),
-                    Turn::Left(errand) => {
-                        self.carry_out(errand);
-                        return Err(Reason::TimedOut);
-                    }
-                    Turn::Gone => return Ok(None),
-                }
-            }
-        })?;
-        // Outside of the loan of the parker: the task may wait itself.
-        if let Some(task) = granted {
-            let stored = self.run_task(Kind::Joined, task);
-            self.give_back();
-            stored.publish();
-        }
-        Ok(())
-    }
-
     /// Takes a task back that has not started.
     pub(crate) fn cancel(self: &Arc<Self>, ticket: Ticket) -> Option<Task> {
         let (task, errand) = self.gate.remove_cancelled(ticket)?;
@@ -357,22 +246,12 @@ impl Engine {
         if self.is_held() {
             return Err(unfinished(self.gate.stats(), Reason::Deadlock));
         }
-        self.gate
-            .wait_quiet(deadline)
-            .map_err(|left| unfinished(left, Reason::TimedOut))
+        self.gate.wait_quiet(deadline).map_err(|left| unfinished(left, Reason::TimedOut))
     }
 }
 
 fn unfinished(left: GateStats, reason: Reason) -> Unfinished {
-    Unfinished {
-        active: left.taken,
-        queued: left.tasks + left.waiters,
-        reason,
-    }
-}
-
-fn has_passed(deadline: Option<Instant>) -> bool {
-    deadline.is_some_and(|at| at <= Instant::now())
+    Unfinished { active: left.taken, queued: left.tasks + left.waiters, reason }
 }
 
 /// A task whose outcome is stored and not yet published: in between its permit goes back.
@@ -399,11 +278,7 @@ impl Serve for Engine {
         while let Some((task, came_ns)) = next {
             self.waits.record(came_ns);
             let stored = self.run_task(Kind::Worker, task);
-            next = if worker.is_wanted_elsewhere() {
-                None
-            } else {
-                self.gate.hand_on()
-            };
+            next = if worker.is_wanted_elsewhere() { None } else { self.gate.hand_on() };
             if next.is_none() && self.gate.give() == Errand::SendWorker {
                 worker.keep(Arc::clone(&self) as Arc<dyn Serve>);
             }
@@ -419,9 +294,7 @@ impl Member for Engine {
     }
 
     fn wait_quiet(&self, deadline: Option<Instant>) -> Result<(), Unfinished> {
-        self.gate
-            .wait_quiet(deadline)
-            .map_err(|left| unfinished(left, Reason::TimedOut))
+        self.gate.wait_quiet(deadline).map_err(|left| unfinished(left, Reason::TimedOut))
     }
 
     fn left(&self, reason: Reason) -> Unfinished {

@@ -14,98 +14,16 @@
 //! No foreign code runs under the lock: tasks are moved out and dropped by the callers.
 #![forbid(unsafe_code)]
 
+mod answers;
+mod life;
+
+pub(crate) use answers::{Arrival, Claim, Errand, GateStats, Ledger, NotQueued, Tally, Turn};
+
 use crate::line::{Entry, Line, Ticket, Waiting};
 use crate::permits::state::{Duty, Refusal, Serve, Take};
 use crate::permits::word::PermitWord;
 use crate::sync::{Condvar, Mutex, MutexGuard, Unparker};
 use crossbeam_utils::CachePadded;
-use std::time::Instant;
-
-/// Who answers for queued tasks: the pool, which keeps a thread while it owes one.
-pub(crate) trait Ledger: Send + Sync {
-    /// A line that had no task gets one. `false`: there is no thread, and nothing was noted.
-    fn owe(&self) -> bool;
-    /// A line has no task any more.
-    fn settle(&self);
-}
-
-/// What is left to the caller after a visit at the gate.
-#[must_use = "a token without a worker leaves tasks waiting for ever"]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Errand {
-    /// Nothing.
-    Nothing,
-    /// The caller has the token, and the head of the line is a task: send a worker.
-    SendWorker,
-}
-
-/// Why a task was not put into the line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotQueued {
-    /// The line holds as many tasks as it may.
-    Full,
-    /// No new work is accepted.
-    Closed,
-    /// No thread exists that could serve it.
-    NoThread,
-}
-
-/// What a worker with a token found.
-#[derive(Debug)]
-pub(crate) enum Claim<T> {
-    /// A task and a permit to run it under, and what became of the token.
-    Run(T, u64, Errand),
-    /// Nothing for a worker; the token is gone, or with a waiter.
-    Nothing,
-}
-
-/// The answer to an arriving waiter.
-#[derive(Debug)]
-pub(crate) enum Arrival {
-    /// A permit, at once.
-    Taken(Take),
-    /// A place in the line.
-    Standing(Ticket),
-    /// No new work is accepted.
-    Closed,
-}
-
-/// What one look of somebody in the line found.
-#[derive(Debug)]
-pub(crate) enum Turn<T> {
-    /// The permit is his; the task is the one that stood there.
-    Granted {
-        task: Option<T>,
-        came_ns: u64,
-        errand: Errand,
-    },
-    /// Not yet.
-    Wait,
-    /// He asked to leave and has left; a joined task stays as a plain one.
-    Left(Errand),
-    /// The entry is gone from the line: claimed, or the executor was shut down.
-    Gone,
-}
-
-/// Numbers kept under the line's lock.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Tally {
-    pub(crate) accepted: u64,
-    pub(crate) ran: u64,
-    pub(crate) cancelled: u64,
-    pub(crate) unrun: u64,
-}
-
-/// A consistent look at the gate.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct GateStats {
-    pub(crate) limit: usize,
-    pub(crate) taken: usize,
-    pub(crate) free: usize,
-    pub(crate) tasks: usize,
-    pub(crate) waiters: usize,
-    pub(crate) tally: Tally,
-}
 
 #[derive(Debug)]
 struct Inner<T> {
@@ -236,10 +154,7 @@ impl<T, L: Ledger> Gate<T, L> {
             Err(Refusal::Closed) => return Arrival::Closed,
             Err(Refusal::Saturated) => {}
         }
-        let waiting = Waiting {
-            signal: signal.clone(),
-            has_token: false,
-        };
+        let waiting = Waiting { signal: signal.clone(), has_token: false };
         let ticket = inner.line.push(Entry::Waiter(waiting), came_ns);
         let duty = self.word.line_up();
         // The head may be ourselves: then the token is ours, and the signal is for our own first look.
@@ -256,10 +171,7 @@ impl<T, L: Ledger> Gate<T, L> {
     /// Makes a queued task one that its joiner will run. `false`: it is not in the line any more.
     pub(crate) fn join(&self, ticket: Ticket, signal: &Unparker) -> bool {
         let mut inner = self.inner.lock();
-        let waiting = Waiting {
-            signal: signal.clone(),
-            has_token: false,
-        };
+        let waiting = Waiting { signal: signal.clone(), has_token: false };
         inner.line.convert(ticket, |entry| match entry {
             Entry::Task(task) => Entry::Joined(task, waiting),
             Entry::Joined(..) | Entry::Waiter(_) => unreachable!("a task has one handle"),
@@ -278,17 +190,9 @@ impl<T, L: Ledger> Gate<T, L> {
             if let Serve::Served(duty) = self.word.serve(inner.line.len() > 1, had_token) {
                 return self.granted(inner, duty);
             }
-            return if leave {
-                self.leave(inner, ticket, Duty::Nothing)
-            } else {
-                Turn::Wait
-            };
+            return if leave { self.leave(inner, ticket, Duty::Nothing) } else { Turn::Wait };
         }
-        let duty = if had_token {
-            Duty::Attend
-        } else {
-            Duty::Nothing
-        };
+        let duty = if had_token { Duty::Attend } else { Duty::Nothing };
         if leave {
             return self.leave(inner, ticket, duty);
         }
@@ -312,11 +216,7 @@ impl<T, L: Ledger> Gate<T, L> {
         }
         let pass = self.pass_on(duty, &mut inner);
         drop(inner);
-        Turn::Granted {
-            task,
-            came_ns,
-            errand: pass.carry_out(),
-        }
+        Turn::Granted { task, came_ns, errand: pass.carry_out() }
     }
 
     fn leave(&self, mut inner: MutexGuard<'_, Inner<T>>, ticket: Ticket, duty: Duty) -> Turn<T> {
@@ -390,8 +290,7 @@ impl<T, L: Ledger> Gate<T, L> {
 
     /// Takes a task out of the line that will never run.
     pub(crate) fn remove_cancelled(&self, ticket: Ticket) -> Option<(T, Errand)> {
-        self.remove(ticket, |tally| tally.cancelled += 1)
-            .map(|(task, _, errand)| (task, errand))
+        self.remove(ticket, |tally| tally.cancelled += 1).map(|(task, _, errand)| (task, errand))
     }
 
     fn remove(&self, ticket: Ticket, note: impl FnOnce(&mut Tally)) -> Option<(T, u64, Errand)> {
@@ -399,11 +298,7 @@ impl<T, L: Ledger> Gate<T, L> {
         let (mut entry, came_ns) = inner.line.remove(ticket)?;
         note(&mut inner.tally);
         let had_token = entry.waiting().is_some_and(|w| w.has_token);
-        let duty = if had_token {
-            Duty::Attend
-        } else {
-            Duty::Nothing
-        };
+        let duty = if had_token { Duty::Attend } else { Duty::Nothing };
         self.settle_tasks(&inner);
         self.after_removal(&inner);
         let pass = self.pass_on(duty, &mut inner);
@@ -427,101 +322,5 @@ impl<T, L: Ledger> Gate<T, L> {
             self.word.clear_line();
         }
         self.tell_if_quiet(inner);
-    }
-
-    /// Changes the limit (T8). Returns at once, whatever runs.
-    pub(crate) fn set_limit(&self, limit: usize) -> Errand {
-        let mut inner = self.inner.lock();
-        let by = limit as i64 - inner.limit as i64;
-        inner.limit = limit;
-        let duty = self.word.resize(by);
-        let pass = self.pass_on(duty, &mut inner);
-        drop(inner);
-        pass.carry_out()
-    }
-
-    pub(crate) fn limit(&self) -> usize {
-        self.inner.lock().limit
-    }
-
-    /// Accepts nothing new from now on (T9).
-    pub(crate) fn close(&self) {
-        let inner = self.inner.lock();
-        self.word.close();
-        self.tell_if_quiet(&inner);
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.word.peek().is_closed()
-    }
-
-    /// Closes, and empties the line: the tasks come out, the waiters find their place gone.
-    pub(crate) fn close_and_take(&self) -> Vec<T> {
-        let mut inner = self.inner.lock();
-        self.word.close();
-        let had_tasks = inner.line.tasks() > 0;
-        let mut tasks = Vec::with_capacity(inner.line.tasks());
-        let mut signals = Vec::new();
-        let mut had_token = false;
-        while let Some((mut entry, _)) = inner.line.pop() {
-            if let Some(waiting) = entry.waiting() {
-                had_token |= waiting.has_token;
-                signals.push(waiting.signal.clone());
-            }
-            tasks.extend(entry.into_task());
-        }
-        inner.tally.unrun += tasks.len() as u64;
-        self.word.clear_line();
-        if had_token {
-            self.word.stand_down();
-        }
-        if had_tasks {
-            self.ledger.settle();
-        }
-        self.tell_if_quiet(&inner);
-        drop(inner);
-        signals.iter().for_each(Unparker::unpark);
-        tasks
-    }
-
-    fn is_quiet(&self, inner: &Inner<T>) -> bool {
-        inner.line.len() == 0 && self.word.observe().free() as i64 == inner.limit as i64
-    }
-
-    fn tell_if_quiet(&self, inner: &Inner<T>) {
-        if self.word.peek().is_closed() && self.is_quiet(inner) {
-            self.quiet.notify_all();
-        }
-    }
-
-    /// Waits until nothing runs and nothing waits; for a closed gate. `Err`: what is left at `deadline`.
-    pub(crate) fn wait_quiet(&self, deadline: Option<Instant>) -> Result<(), GateStats> {
-        let mut inner = self.inner.lock();
-        loop {
-            if self.is_quiet(&inner) {
-                return Ok(());
-            }
-            if deadline.is_some_and(|at| at <= Instant::now()) {
-                return Err(self.count(&inner));
-            }
-            inner = self.quiet.wait_until(inner, deadline);
-        }
-    }
-
-    /// The gate in numbers.
-    pub(crate) fn stats(&self) -> GateStats {
-        self.count(&self.inner.lock())
-    }
-
-    fn count(&self, inner: &Inner<T>) -> GateStats {
-        let free = i64::from(self.word.observe().free());
-        GateStats {
-            limit: inner.limit,
-            taken: (inner.limit as i64 - free) as usize,
-            free: free.max(0) as usize,
-            tasks: inner.line.tasks(),
-            waiters: inner.line.waiters(),
-            tally: inner.tally,
-        }
     }
 }

@@ -1,0 +1,87 @@
+//! What goes in and out at the gate: plain answers, and who answers for queued tasks.
+#![forbid(unsafe_code)]
+
+use crate::line::Ticket;
+use crate::permits::state::Take;
+
+/// Who answers for queued tasks: the pool, which keeps a thread while it owes one.
+pub(crate) trait Ledger: Send + Sync {
+    /// A line that had no task gets one. `false`: there is no thread, and nothing was noted.
+    fn owe(&self) -> bool;
+    /// A line has no task any more.
+    fn settle(&self);
+}
+
+/// What is left to the caller after a visit at the gate.
+#[must_use = "a token without a worker leaves tasks waiting for ever"]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Errand {
+    /// Nothing.
+    Nothing,
+    /// The caller has the token, and the head of the line is a task: send a worker.
+    SendWorker,
+}
+
+/// Why a task was not put into the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotQueued {
+    /// The line holds as many tasks as it may.
+    Full,
+    /// No new work is accepted.
+    Closed,
+    /// No thread exists that could serve it.
+    NoThread,
+}
+
+/// What a worker with a token found.
+#[derive(Debug)]
+pub(crate) enum Claim<T> {
+    /// A task and a permit to run it under, and what became of the token.
+    Run(T, u64, Errand),
+    /// Nothing for a worker; the token is gone, or with a waiter.
+    Nothing,
+}
+
+/// The answer to an arriving waiter.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    /// A permit, at once.
+    Taken(Take),
+    /// A place in the line.
+    Standing(Ticket),
+    /// No new work is accepted.
+    Closed,
+}
+
+/// What one look of somebody in the line found.
+#[derive(Debug)]
+pub(crate) enum Turn<T> {
+    /// The permit is his; the task is the one that stood there.
+    Granted { task: Option<T>, came_ns: u64, errand: Errand },
+    /// Not yet.
+    Wait,
+    /// He asked to leave and has left; a joined task stays as a plain one.
+    Left(Errand),
+    /// The entry is gone from the line: claimed, or the executor was shut down.
+    Gone,
+}
+
+/// Numbers kept under the line's lock.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Tally {
+    pub(crate) accepted: u64,
+    pub(crate) ran: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) unrun: u64,
+}
+
+/// A consistent look at the gate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GateStats {
+    pub(crate) limit: usize,
+    pub(crate) taken: usize,
+    pub(crate) free: usize,
+    pub(crate) tasks: usize,
+    pub(crate) waiters: usize,
+    pub(crate) tally: Tally,
+}

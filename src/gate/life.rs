@@ -1,0 +1,104 @@
+//! The gate over its lifetime: another limit, an end, and what it says about itself.
+#![forbid(unsafe_code)]
+
+use super::{Errand, Gate, GateStats, Inner, Ledger};
+use crate::sync::Unparker;
+use std::time::Instant;
+
+impl<T, L: Ledger> Gate<T, L> {
+    /// Changes the limit (T8). Returns at once, whatever runs.
+    pub(crate) fn set_limit(&self, limit: usize) -> Errand {
+        let mut inner = self.inner.lock();
+        let by = limit as i64 - inner.limit as i64;
+        inner.limit = limit;
+        let duty = self.word.resize(by);
+        let pass = self.pass_on(duty, &mut inner);
+        drop(inner);
+        pass.carry_out()
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.inner.lock().limit
+    }
+
+    /// Accepts nothing new from now on (T9).
+    pub(crate) fn close(&self) {
+        let inner = self.inner.lock();
+        self.word.close();
+        self.tell_if_quiet(&inner);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.word.peek().is_closed()
+    }
+
+    /// Closes, and empties the line: the tasks come out, the waiters find their place gone.
+    pub(crate) fn close_and_take(&self) -> Vec<T> {
+        let mut inner = self.inner.lock();
+        self.word.close();
+        let had_tasks = inner.line.tasks() > 0;
+        let mut tasks = Vec::with_capacity(inner.line.tasks());
+        let mut signals = Vec::new();
+        let mut had_token = false;
+        while let Some((mut entry, _)) = inner.line.pop() {
+            if let Some(waiting) = entry.waiting() {
+                had_token |= waiting.has_token;
+                signals.push(waiting.signal.clone());
+            }
+            tasks.extend(entry.into_task());
+        }
+        inner.tally.unrun += tasks.len() as u64;
+        self.word.clear_line();
+        if had_token {
+            self.word.stand_down();
+        }
+        if had_tasks {
+            self.ledger.settle();
+        }
+        self.tell_if_quiet(&inner);
+        drop(inner);
+        signals.iter().for_each(Unparker::unpark);
+        tasks
+    }
+
+    fn is_quiet(&self, inner: &Inner<T>) -> bool {
+        inner.line.len() == 0 && self.word.observe().free() as i64 == inner.limit as i64
+    }
+
+    pub(super) fn tell_if_quiet(&self, inner: &Inner<T>) {
+        if self.word.peek().is_closed() && self.is_quiet(inner) {
+            self.quiet.notify_all();
+        }
+    }
+
+    /// Waits until nothing runs and nothing waits; for a closed gate. `Err`: what is left at `deadline`.
+    pub(crate) fn wait_quiet(&self, deadline: Option<Instant>) -> Result<(), GateStats> {
+        let mut inner = self.inner.lock();
+        loop {
+            if self.is_quiet(&inner) {
+                return Ok(());
+            }
+            if deadline.is_some_and(|at| at <= Instant::now()) {
+                return Err(self.count(&inner));
+            }
+            inner = self.quiet.wait_until(inner, deadline);
+        }
+    }
+
+    /// The gate in numbers.
+    pub(crate) fn stats(&self) -> GateStats {
+        self.count(&self.inner.lock())
+    }
+
+    fn count(&self, inner: &Inner<T>) -> GateStats {
+        let free = i64::from(self.word.observe().free());
+        GateStats {
+            limit: inner.limit,
+            taken: (inner.limit as i64 - free) as usize,
+            free: free.max(0) as usize,
+            tasks: inner.line.tasks(),
+            waiters: inner.line.waiters(),
+            tally: inner.tally,
+        }
+    }
+}

@@ -99,7 +99,7 @@ impl Executor {
     }
 
     /// Whether this thread runs under a permit of this executor: inside one of its tasks, or with a
-    /// [`Permit`] of it.
+    /// [`Permit`](crate::Permit) of it.
     ///
     /// ```
     /// let exec = work_permit::Pool::global().executor("reads").build()?;
@@ -143,7 +143,7 @@ impl Executor {
     ///
     /// # Errors
     /// [`Unfinished`] says what is left: when the time has passed, or at once, with
-    /// [`Reason::Deadlock`], under a permit of this very executor.
+    /// [`Reason::Deadlock`](crate::Reason::Deadlock), under a permit of this very executor.
     ///
     /// ```
     /// use std::time::Duration;
@@ -158,7 +158,7 @@ impl Executor {
     }
 
     /// Closes, and takes the queued tasks out, oldest first: each can be run or dropped. What runs goes on;
-    /// waiting threads get [`Reason::Closed`].
+    /// waiting threads get [`Reason::Closed`](crate::Reason::Closed).
     ///
     /// ```
     /// let exec = work_permit::Pool::global().executor("paused").limit(0).build()?;

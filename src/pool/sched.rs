@@ -7,8 +7,8 @@
 //! | watching | at most one | awake every [`TICK`] while work waits and enough threads run: do they get through it? |
 //! | resting | any | parked; leaves after `keep_alive` |
 //!
-//! Work in the run queue is *attended* while somebody searches or watches; otherwise who pushes it sends
-//! somebody. The number of threads that run without a second thought is `target`: the cores at first. Beyond
+//! Work in the run queue is *attended* while somebody searches, or somebody watches and enough threads run;
+//! otherwise who pushes it sends somebody. The number of threads that run without a second thought is `target`: the cores at first. Beyond
 //! that a thread watches before it joins in. Nothing finished during a tick: the work blocks, and thread after
 //! thread is sent until something finishes. Little finished for the threads that run (long tasks): half as many
 //! again are sent. Much finished: more threads would only take turns on the cores, so none is sent.
@@ -128,8 +128,10 @@ impl Sched {
         }
     }
 
+    /// Somebody is on his way to what is in the run queue. A watcher counts only while enough threads run: once
+    /// they rest, work would wait for his next tick.
     pub(crate) fn is_attended(&self) -> bool {
-        self.searching || self.watching
+        self.searching || (self.watching && self.running >= self.target)
     }
 
     /// Tasks finished by workers so far.
@@ -239,6 +241,9 @@ impl Sched {
         let completed = self.completed();
         let finished = completed - std::mem::replace(seen, completed);
         let running = self.running as u64;
+        if self.searching {
+            return Verdict::WatchOn;
+        }
         if self.running < self.target {
             return self.join_in(0);
         }
@@ -319,6 +324,27 @@ mod tests {
             }
             assert_eq!(sched.judge(&mut seen), Verdict::WatchOn);
         }
+    }
+
+    #[test]
+    fn a_watcher_does_not_keep_work_from_threads_that_rest() {
+        let mut sched = Sched::new(usize::MAX, 2);
+        for id in 0..2 {
+            start(&mut sched, id);
+            sched.begin_run();
+        }
+        start(&mut sched, 2);
+        assert!(sched.is_attended() && sched.watching);
+        let resting = sched.threads[0].clone();
+        assert!(sched.end_run(0), "it searches");
+        assert!(!sched.searching || sched.is_attended());
+        sched.searching = false;
+        sched.resting.push(resting);
+        assert!(!sched.is_attended(), "one thread rests: work must not wait for the next tick");
+        assert!(matches!(sched.send(), Send::Resting(_)));
+        assert!(sched.is_attended() && sched.searching);
+        let mut seen = sched.seen_now();
+        assert_eq!(sched.judge(&mut seen), Verdict::WatchOn, "one searcher is enough");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 // Its own build finds dead code; here only its `main` is unused.
 #[allow(dead_code)]
-#[path = "../examples/kv_server/main.rs"]
+#[path = "../examples/kv_server.rs"]
 mod kv;
 
 use std::{

@@ -14,21 +14,36 @@
 //! and `load` measure.
 #![forbid(unsafe_code)]
 
+#[path = "kv_server/command.rs"]
 mod command;
+#[path = "kv_server/config.rs"]
 pub(crate) mod config;
+#[path = "kv_server/connection.rs"]
 mod connection;
+#[path = "kv_server/demo.rs"]
 mod demo;
+#[path = "kv_server/disk.rs"]
 mod disk;
+#[path = "kv_server/gate.rs"]
 pub(crate) mod gate;
+#[path = "kv_server/info.rs"]
 mod info;
+#[path = "kv_server/load.rs"]
 mod load;
+#[path = "kv_server/reply.rs"]
 mod reply;
+#[path = "kv_server/resp.rs"]
 mod resp;
 #[cfg(test)]
+#[path = "kv_server/resp_tests.rs"]
 mod resp_tests;
+#[path = "kv_server/server.rs"]
 pub(crate) mod server;
+#[path = "kv_server/store.rs"]
 mod store;
+#[path = "kv_server/words.rs"]
 mod words;
+#[path = "kv_server/work.rs"]
 mod work;
 
 use std::{io, process::ExitCode};

@@ -7,14 +7,32 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Reason;
+use crate::lease::Lease;
 use crate::stats::Refused;
+use crate::sync::Arc;
 use crate::sync::Ordering::Relaxed;
 use crate::sync::plain::AtomicU64;
 use crate::thread_index;
 use crossbeam_utils::CachePadded;
 
-/// Lines prepared for each executor.
-const LINES: usize = 64;
+/// Slots prepared for each executor.
+const SLOTS: usize = 64;
+
+/// What one thread has of one executor, on cache lines of its own.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) lease: Lease,
+    counts: PerThread,
+}
+
+/// The slots of one executor, by [`thread_index`].
+pub(crate) type Slots = Arc<[CachePadded<Slot>]>;
+
+/// Slots for as many threads as an executor prepares for.
+pub(crate) fn slots() -> Slots {
+    let slot = || CachePadded::new(Slot { lease: Lease::new(), counts: PerThread::default() });
+    (0..SLOTS).map(|_| slot()).collect()
+}
 
 /// Runs by where they were: each pair is begun and ended.
 #[derive(Debug, Default)]
@@ -36,6 +54,8 @@ struct Pair {
 pub(crate) enum Kind {
     /// On the caller's thread, under a permit of its own.
     Inline,
+    /// The same under the permit that stays with the thread: counted by the [`Lease`].
+    Leased,
     /// On the caller's thread, under the permit of the task around it; never queued.
     Nested,
     /// A queued task on the thread of its joiner, under a permit of its own.
@@ -67,7 +87,7 @@ pub(crate) struct Sums {
 /// The counters of one executor.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    lines: Box<[CachePadded<PerThread>]>,
+    slots: Slots,
     shared: CachePadded<PerThread>,
     overtakes: AtomicU64,
     panicked: AtomicU64,
@@ -76,9 +96,9 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(slots: Slots) -> Self {
         Self {
-            lines: (0..LINES).map(|_| CachePadded::default()).collect(),
+            slots,
             shared: CachePadded::default(),
             overtakes: AtomicU64::new(0),
             panicked: AtomicU64::new(0),
@@ -87,12 +107,18 @@ impl Counters {
         }
     }
 
+    /// This thread's slot, unless there are more threads than slots.
     #[inline]
-    fn bump(&self, pick: impl Fn(&PerThread) -> &AtomicU64) {
-        match self.lines.get(thread_index::current()) {
-            Some(line) => {
-                // This thread is the only writer of its line.
-                let counter = pick(line);
+    pub(crate) fn slot(&self) -> Option<&Slot> {
+        self.slots.get(thread_index::current()).map(|slot| &**slot)
+    }
+
+    #[inline]
+    fn bump(&self, slot: Option<&Slot>, pick: impl Fn(&PerThread) -> &AtomicU64) {
+        match slot {
+            Some(slot) => {
+                // This thread is the only writer of its slot's counts.
+                let counter = pick(&slot.counts);
                 counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
             }
             None => {
@@ -104,7 +130,7 @@ impl Counters {
     #[inline]
     fn pair(line: &PerThread, kind: Kind) -> &Pair {
         match kind {
-            Kind::Inline => &line.inline,
+            Kind::Inline | Kind::Leased => &line.inline,
             Kind::Nested => &line.nested,
             Kind::Joined => &line.queued_here,
             // Under a permit that is counted already, so it is not "active" a second time.
@@ -113,19 +139,22 @@ impl Counters {
     }
 
     #[inline]
-    pub(crate) fn begin(&self, kind: Kind) {
-        if kind != Kind::JoinedNested {
-            self.bump(|line| &Self::pair(line, kind).begun);
+    pub(crate) fn begin(&self, slot: Option<&Slot>, kind: Kind) {
+        if !matches!(kind, Kind::JoinedNested | Kind::Leased) {
+            self.bump(slot, |line| &Self::pair(line, kind).begun);
         }
     }
 
     #[inline]
-    pub(crate) fn end(&self, kind: Kind) {
+    pub(crate) fn end(&self, slot: Option<&Slot>, kind: Kind) {
+        if kind == Kind::Leased {
+            return;
+        }
         if kind == Kind::JoinedNested {
             // Begun and ended in one, so that no gauge sees it.
-            self.bump(|line| &line.queued_on_worker.begun);
+            self.bump(slot, |line| &line.queued_on_worker.begun);
         }
-        self.bump(|line| &Self::pair(line, kind).ended);
+        self.bump(slot, |line| &Self::pair(line, kind).ended);
     }
 
     #[cold]
@@ -175,19 +204,28 @@ impl Counters {
 
     pub(crate) fn sums(&self) -> Sums {
         let mut sums = Sums::default();
-        for line in self.lines.iter().chain([&self.shared]) {
-            // Ends before begins: a gauge may then be a little high, never below zero.
-            let ended = [&line.inline, &line.nested, &line.queued_here, &line.queued_on_worker]
-                .map(|pair| pair.ended.load(Relaxed));
-            let begun = [&line.inline, &line.nested, &line.queued_here, &line.queued_on_worker]
-                .map(|pair| pair.begun.load(Relaxed));
-            sums.inline_begun += begun[0] + begun[1];
-            sums.inline_ended += ended[0] + ended[1];
-            sums.queued_ended += ended[2] + ended[3];
-            sums.inline_now +=
-                begun[0].saturating_sub(ended[0]) + begun[2].saturating_sub(ended[2]);
-            sums.on_workers_now += begun[3].saturating_sub(ended[3]);
+        for slot in self.slots.iter() {
+            let (ended, busy) = (slot.lease.served(), slot.lease.is_busy());
+            sums.inline_begun += ended + u64::from(busy);
+            sums.inline_ended += ended;
+            sums.inline_now += u64::from(busy);
+            sums.add(&slot.counts);
         }
+        sums.add(&self.shared);
         sums
+    }
+}
+
+impl Sums {
+    fn add(&mut self, counts: &PerThread) {
+        let pairs = [&counts.inline, &counts.nested, &counts.queued_here, &counts.queued_on_worker];
+        // Ends before begins: a gauge may then be a little high, never below zero.
+        let ended = pairs.map(|pair| pair.ended.load(Relaxed));
+        let begun = pairs.map(|pair| pair.begun.load(Relaxed));
+        self.inline_begun += begun[0] + begun[1];
+        self.inline_ended += ended[0] + ended[1];
+        self.queued_ended += ended[2] + ended[3];
+        self.inline_now += begun[0].saturating_sub(ended[0]) + begun[2].saturating_sub(ended[2]);
+        self.on_workers_now += begun[3].saturating_sub(ended[3]);
     }
 }

@@ -8,6 +8,7 @@ mod error;
 mod executor;
 mod gate;
 mod join;
+mod lease;
 mod line;
 mod permit;
 mod permits;

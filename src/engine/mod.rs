@@ -1,16 +1,17 @@
 //! An executor from the inside: its gate, its counters, and the one function through which everything runs.
 #![forbid(unsafe_code)]
 
+mod inline;
 mod waiting;
 
-use crate::counters::{Counters, Kind, Why};
+use crate::counters::{self, Counters, Kind, Why};
 use crate::error::{Reason, Unfinished};
 use crate::gate::{Claim, Errand, Gate, GateStats, Ledger, NotQueued};
+use crate::lease::Leases;
 use crate::line::Ticket;
-use crate::permits::state::{Refusal, Take};
 use crate::pool::worker::Worker;
 use crate::pool::{Member, PoolCore, Serve};
-use crate::sync::Arc;
+use crate::sync::{Arc, Barrier};
 use crate::task::cell::{End, Task};
 use crate::task::context::{self, Id};
 use crate::task::unwind::drop_payload;
@@ -25,6 +26,7 @@ pub(crate) struct Settings {
     pub(crate) max_inline_depth: usize,
     pub(crate) never_inline: bool,
     pub(crate) record_waits: bool,
+    pub(crate) leases: bool,
 }
 
 /// Queued tasks are owed to the pool's threads.
@@ -51,33 +53,6 @@ pub(crate) struct Engine {
     pool: Arc<PoolCore>,
 }
 
-/// A permit on its way through a call: goes back when the call ends, also by a panic.
-pub(crate) struct Held<'a>(pub(crate) &'a Arc<Engine>);
-
-impl Drop for Held<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.give_back();
-    }
-}
-
-/// A run that is counted: at its end, also by a panic.
-struct Counted<'a> {
-    counters: &'a Counters,
-    kind: Kind,
-    returned: bool,
-}
-
-impl Drop for Counted<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if !self.returned {
-            self.counters.panicked();
-        }
-        self.counters.end(self.kind);
-    }
-}
-
 impl Engine {
     pub(crate) fn new(
         settings: Settings,
@@ -86,9 +61,14 @@ impl Engine {
         capacity: usize,
         pool: Arc<PoolCore>,
     ) -> Arc<Self> {
+        let slots = counters::slots();
+        let leases = if settings.leases { Leases::new(Barrier::detect()) } else { Leases::off() };
+        let owed = OwedToPool(Arc::clone(&pool));
+        let gate =
+            Gate::with_leases(limit, max_overtakes, capacity, owed, leases, Arc::clone(&slots));
         Arc::new(Self {
-            gate: Gate::new(limit, max_overtakes, capacity, OwedToPool(Arc::clone(&pool))),
-            counters: Counters::new(),
+            gate,
+            counters: Counters::new(slots),
             waits: Waits::new(settings.record_waits),
             settings,
             pool,
@@ -112,26 +92,6 @@ impl Engine {
     #[inline]
     pub(crate) fn give_back(self: &Arc<Self>) {
         self.carry_out(self.gate.give());
-    }
-
-    /// A permit, if one is free for a caller that does not stand in the queue.
-    #[inline]
-    pub(crate) fn try_take(&self) -> Result<(), Refusal> {
-        if self.gate.try_take()? == Take::Overtook {
-            self.counters.overtook();
-        }
-        Ok(())
-    }
-
-    /// The one run function: context, counters, panic. The permit is the caller's.
-    #[inline]
-    pub(crate) fn run_here<R>(self: &Arc<Self>, kind: Kind, task: Id, f: impl FnOnce() -> R) -> R {
-        self.counters.begin(kind);
-        let mut counted = Counted { counters: &self.counters, kind, returned: false };
-        let own_permit = !matches!(kind, Kind::Nested | Kind::JoinedNested);
-        let result = context::enter(self.id(), task, own_permit, f);
-        counted.returned = true;
-        result
     }
 
     /// Runs a task that came out of the line, up to the point where its outcome is stored.
@@ -228,8 +188,8 @@ impl Engine {
         self.gate.stats()
     }
 
-    pub(crate) fn close(&self) {
-        self.gate.close();
+    pub(crate) fn close(self: &Arc<Self>) {
+        self.carry_out(self.gate.close());
     }
 
     pub(crate) fn close_and_take(&self) -> Vec<Task> {
@@ -242,7 +202,7 @@ impl Engine {
     }
 
     pub(crate) fn drain(self: &Arc<Self>, deadline: Option<Instant>) -> Result<(), Unfinished> {
-        self.gate.close();
+        self.close();
         if self.is_held() {
             return Err(unfinished(self.gate.stats(), Reason::Deadlock));
         }
@@ -289,8 +249,8 @@ impl Serve for Engine {
 }
 
 impl Member for Engine {
-    fn close(&self) {
-        self.gate.close();
+    fn close(self: Arc<Self>) {
+        Engine::close(&self);
     }
 
     fn wait_quiet(&self, deadline: Option<Instant>) -> Result<(), Unfinished> {

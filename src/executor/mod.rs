@@ -6,7 +6,7 @@ mod life;
 
 use crate::counters::{Kind, Why};
 use crate::dispatched::Dispatched;
-use crate::engine::{Engine, Held};
+use crate::engine::Engine;
 use crate::error::{Reason, Rejected};
 use crate::join::JoinHandle;
 use crate::permits::state::{MAX_LIMIT, Refusal};
@@ -93,13 +93,6 @@ impl Executor {
         Rejected::new(task, reason)
     }
 
-    /// Runs `f` here, with the permit that is taken already.
-    #[inline]
-    fn run_inline<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _permit = Held(self.engine());
-        self.engine().run_here(Kind::Inline, ptr::null(), f)
-    }
-
     #[inline]
     fn run_nested<R>(&self, f: impl FnOnce() -> R) -> R {
         self.engine().run_here(Kind::Nested, ptr::null(), f)
@@ -128,8 +121,8 @@ impl Executor {
         if context::is_inside(self.engine().id()) {
             return Ok(self.run_nested(f));
         }
-        match self.engine().try_take() {
-            Ok(()) => Ok(self.run_inline(f)),
+        match self.engine().enter() {
+            Ok(entered) => Ok(entered.run(f)),
             Err(Refusal::Saturated) => Err(self.reject(f, Reason::Saturated)),
             Err(Refusal::Closed) => Err(self.reject(f, Reason::Closed)),
         }
@@ -159,8 +152,8 @@ impl Executor {
         if context::is_inside(self.engine().id()) {
             return Ok(self.run_nested(f));
         }
-        match self.engine().try_take() {
-            Ok(()) => Ok(self.run_inline(f)),
+        match self.engine().enter() {
+            Ok(entered) => Ok(entered.run(f)),
             Err(_) => self.run_waiting(f, None),
         }
     }
@@ -171,7 +164,7 @@ impl Executor {
         F: FnOnce() -> R,
     {
         match self.engine().wait_for_permit(deadline) {
-            Ok(()) => Ok(self.run_inline(f)),
+            Ok(()) => Ok(self.engine().entered().run(f)),
             Err(reason) => Err(self.reject(f, reason)),
         }
     }
@@ -201,7 +194,7 @@ impl Executor {
             return Ok(self.run_nested(f));
         }
         match self.take_timeout(timeout) {
-            Ok(()) => Ok(self.run_inline(f)),
+            Ok(()) => Ok(self.engine().entered().run(f)),
             Err(reason) => Err(self.reject(f, reason)),
         }
     }
@@ -238,14 +231,16 @@ impl Executor {
         if settings.never_inline {
             return self.dispatch_queued(f, Why::Asked);
         }
-        if context::depth() >= settings.max_inline_depth {
-            return self.dispatch_queued(f, Why::TooDeep);
+        if !context::is_outside() || settings.max_inline_depth == 0 {
+            if context::is_as_deep_as(settings.max_inline_depth) {
+                return self.dispatch_queued(f, Why::TooDeep);
+            }
+            if context::is_inside(self.engine().id()) {
+                return Ok(Dispatched::Inline(self.run_nested(f)));
+            }
         }
-        if context::is_inside(self.engine().id()) {
-            return Ok(Dispatched::Inline(self.run_nested(f)));
-        }
-        match self.engine().try_take() {
-            Ok(()) => Ok(Dispatched::Inline(self.run_inline(f))),
+        match self.engine().enter() {
+            Ok(entered) => Ok(Dispatched::Inline(entered.run(f))),
             Err(Refusal::Saturated) => self.dispatch_queued(f, Why::NoPermit),
             Err(Refusal::Closed) => Err(self.reject(f, Reason::Closed)),
         }

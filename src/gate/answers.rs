@@ -33,6 +33,15 @@ pub(crate) enum NotQueued {
     NoThread,
 }
 
+/// The permit of a caller that did not stand in the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grant {
+    /// The one that stays with his thread.
+    Leased,
+    /// One of the word.
+    Taken(Take),
+}
+
 /// What a worker with a token found.
 #[derive(Debug)]
 pub(crate) enum Claim<T> {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::{Errand, Gate, GateStats, Inner, Ledger};
+use crate::permits::state::Duty;
 use crate::sync::Unparker;
 use std::time::Instant;
 
@@ -11,7 +12,11 @@ impl<T, L: Ledger> Gate<T, L> {
         let mut inner = self.inner.lock();
         let by = limit as i64 - inner.limit as i64;
         inner.limit = limit;
-        let duty = self.word.resize(by);
+        // At most one of the two makes the token.
+        let mut duty = self.word.resize(by);
+        if by < 0 && self.recall_after_change(&inner) == Duty::Attend {
+            duty = Duty::Attend;
+        }
         let pass = self.pass_on(duty, &mut inner);
         drop(inner);
         pass.carry_out()
@@ -22,10 +27,14 @@ impl<T, L: Ledger> Gate<T, L> {
     }
 
     /// Accepts nothing new from now on (T9).
-    pub(crate) fn close(&self) {
-        let inner = self.inner.lock();
+    pub(crate) fn close(&self) -> Errand {
+        let mut inner = self.inner.lock();
         self.word.close();
+        let duty = self.recall_after_change(&inner);
         self.tell_if_quiet(&inner);
+        let pass = self.pass_on(duty, &mut inner);
+        drop(inner);
+        pass.carry_out()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -52,6 +61,8 @@ impl<T, L: Ledger> Gate<T, L> {
         if had_token {
             self.word.stand_down();
         }
+        // Nothing waits any more, so this makes no token.
+        let _nothing = self.recall_after_change(&inner);
         if had_tasks {
             self.ledger.settle();
         }
@@ -91,10 +102,13 @@ impl<T, L: Ledger> Gate<T, L> {
     }
 
     fn count(&self, inner: &Inner<T>) -> GateStats {
-        let free = i64::from(self.word.observe().free());
+        // A lease that nobody uses is a free permit for whoever asks.
+        let idle = self.slots.iter().filter(|slot| slot.lease.is_idle()).count() as i64;
+        let limit = inner.limit as i64;
+        let free = (i64::from(self.word.observe().free()) + idle).min(limit);
         GateStats {
             limit: inner.limit,
-            taken: (inner.limit as i64 - free) as usize,
+            taken: (limit - free) as usize,
             free: free.max(0) as usize,
             tasks: inner.line.tasks(),
             waiters: inner.line.waiters(),

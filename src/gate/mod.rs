@@ -15,10 +15,16 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod inline;
 mod life;
 
-pub(crate) use answers::{Arrival, Claim, Errand, GateStats, Ledger, NotQueued, Tally, Turn};
+pub(crate) use answers::{
+    Arrival, Claim, Errand, GateStats, Grant, Ledger, NotQueued, Tally, Turn,
+};
+pub(crate) use inline::Denied;
 
+use crate::counters::Slots;
+use crate::lease::Leases;
 use crate::line::{Entry, Line, Ticket, Waiting};
 use crate::permits::state::{Duty, Refusal, Serve, Take};
 use crate::permits::word::PermitWord;
@@ -38,6 +44,8 @@ pub(crate) struct Gate<T, L> {
     word: CachePadded<PermitWord>,
     inner: CachePadded<Mutex<Inner<T>>>,
     quiet: Condvar,
+    leases: Leases,
+    slots: Slots,
     max_overtakes: u16,
     capacity: usize,
     ledger: L,
@@ -65,7 +73,20 @@ impl Pass {
 }
 
 impl<T, L: Ledger> Gate<T, L> {
+    /// Without leases.
+    #[cfg(work_permit_loom)]
     pub(crate) fn new(limit: usize, max_overtakes: u16, capacity: usize, ledger: L) -> Self {
+        Self::with_leases(limit, max_overtakes, capacity, ledger, Leases::off(), Slots::from([]))
+    }
+
+    pub(crate) fn with_leases(
+        limit: usize,
+        max_overtakes: u16,
+        capacity: usize,
+        ledger: L,
+        leases: Leases,
+        slots: Slots,
+    ) -> Self {
         Self {
             word: CachePadded::new(PermitWord::new(limit)),
             inner: CachePadded::new(Mutex::new(Inner {
@@ -74,6 +95,8 @@ impl<T, L: Ledger> Gate<T, L> {
                 tally: Tally::default(),
             })),
             quiet: Condvar::new(),
+            leases,
+            slots,
             max_overtakes,
             capacity,
             ledger,
@@ -140,7 +163,7 @@ impl<T, L: Ledger> Gate<T, L> {
         }
         inner.tally.accepted += 1;
         let ticket = inner.line.push(Entry::Task(task), came_ns);
-        let duty = self.word.line_up();
+        let duty = self.line_up(&inner);
         let pass = self.pass_on(duty, &mut inner);
         drop(inner);
         Ok((ticket, pass.carry_out()))
@@ -156,7 +179,7 @@ impl<T, L: Ledger> Gate<T, L> {
         }
         let waiting = Waiting { signal: signal.clone(), has_token: false };
         let ticket = inner.line.push(Entry::Waiter(waiting), came_ns);
-        let duty = self.word.line_up();
+        let duty = self.line_up(&inner);
         // The head may be ourselves: then the token is ours, and the signal is for our own first look.
         let pass = self.pass_on(duty, &mut inner);
         drop(inner);

@@ -32,7 +32,7 @@ pub(crate) trait Serve: Send + Sync {
 
 /// A member of a pool, for its shutdown.
 pub(crate) trait Member: Send + Sync {
-    fn close(&self);
+    fn close(self: Arc<Self>);
     /// Waits for the last task. `Err`: what was left at `deadline`.
     fn wait_quiet(&self, deadline: Option<Instant>) -> Result<(), Unfinished>;
     /// What is left now.
@@ -233,7 +233,7 @@ impl PoolCore {
             members.shut = true;
             members.list.iter().filter_map(Weak::upgrade).collect()
         };
-        members.iter().for_each(|member| member.close());
+        members.iter().for_each(|member| Arc::clone(member).close());
         self.retire();
         if worker::is_worker_of(self) || members.iter().any(|member| Arc::clone(member).is_held()) {
             return Err(sum(members.iter().map(|m| m.left(Reason::Deadlock)), Reason::Deadlock));

@@ -105,6 +105,17 @@ pub(crate) fn fence_seq_cst() {
     loom::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
+/// A barrier that all threads pass stands in the model as a fence on both sides.
+pub(crate) fn light_fence() {
+    fence_seq_cst();
+}
+
+pub(crate) fn process_barrier() {}
+
+pub(crate) fn process_barrier_is_ready() -> bool {
+    true
+}
+
 pub(crate) fn spin_hint() {
     loom::thread::yield_now();
 }

@@ -1,9 +1,10 @@
 //! The only module that names `std::sync`, `std::thread` or loom. Everything above it uses these names,
 //! so that a build with `--cfg work_permit_loom` runs the same code under the model checker.
-#![forbid(unsafe_code)]
 
 #[cfg(work_permit_loom)]
 mod loom_imp;
+#[cfg(not(work_permit_loom))]
+mod membarrier;
 #[cfg(not(work_permit_loom))]
 mod std_imp;
 
@@ -14,7 +15,8 @@ use std_imp as imp;
 
 pub(crate) use imp::{
     AtomicBool, AtomicU32, AtomicU64, Condvar, Mutex, MutexGuard, Parker, Unparker, UnsafeCell,
-    deadline_after, fence_seq_cst, spawn_thread, spin_hint, with_parker,
+    deadline_after, fence_seq_cst, light_fence, process_barrier, process_barrier_is_ready,
+    spawn_thread, spin_hint, with_parker,
 };
 pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use std::sync::{Arc, OnceLock, Weak};
@@ -36,6 +38,41 @@ pub(crate) mod plain {
 #[inline]
 pub(crate) fn published_then_check() {
     fence_seq_cst();
+}
+
+/// How two threads make sure that at least one of them sees what the other wrote, when one of them passes often
+/// and must pass cheaply: see [`crate::lease`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Barrier {
+    /// The rare side makes every thread of the process pass a barrier (`membarrier`); the frequent side only
+    /// keeps the compiler from moving its accesses.
+    ProcessWide,
+    /// A full fence on both sides.
+    Fences,
+}
+
+impl Barrier {
+    /// What this system offers.
+    pub(crate) fn detect() -> Self {
+        if process_barrier_is_ready() { Barrier::ProcessWide } else { Barrier::Fences }
+    }
+
+    /// The frequent side: between its own write and its look at the other's.
+    #[inline]
+    pub(crate) fn light(self) {
+        match self {
+            Barrier::ProcessWide => light_fence(),
+            Barrier::Fences => fence_seq_cst(),
+        }
+    }
+
+    /// The rare side: between its own write and its look at the other's.
+    pub(crate) fn heavy(self) {
+        fence_seq_cst();
+        if self == Barrier::ProcessWide {
+            process_barrier();
+        }
+    }
 }
 
 /// Between "I no longer look for work" and "was any published meanwhile?": see [`published_then_check`].

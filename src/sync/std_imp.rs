@@ -113,6 +113,15 @@ pub(crate) fn fence_seq_cst() {
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
+pub(crate) use super::membarrier::{process_barrier, process_barrier_is_ready};
+
+/// Keeps the compiler from moving accesses across; the processor is made to keep order by the other side's
+/// [`process_barrier`].
+#[inline]
+pub(crate) fn light_fence() {
+    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+}
+
 #[inline]
 pub(crate) fn spin_hint() {
     std::hint::spin_loop();

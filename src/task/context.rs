@@ -19,7 +19,6 @@ pub(crate) struct Frame {
     task: Id,
     /// This frame took a permit of its own.
     own_permit: bool,
-    depth: usize,
     outer: *const Frame,
 }
 
@@ -36,6 +35,7 @@ local! {
 struct Leave(*const Frame);
 
 impl Drop for Leave {
+    #[inline(always)]
     fn drop(&mut self) {
         INNERMOST.with(|innermost| innermost.set(self.0));
     }
@@ -45,26 +45,19 @@ impl Drop for Leave {
 #[inline]
 pub(crate) fn enter<R>(executor: Id, task: Id, own_permit: bool, f: impl FnOnce() -> R) -> R {
     let outer = INNERMOST.with(Cell::get);
-    let depth = 1 + outermost_depth(outer);
-    let frame = Frame { executor, task, own_permit, depth, outer };
+    let frame = Frame { executor, task, own_permit, outer };
     let _leave = Leave(outer);
     INNERMOST.with(|innermost| innermost.set(&frame));
     f()
-}
-
-#[inline]
-fn outermost_depth(frame: *const Frame) -> usize {
-    // SAFETY: a frame in the chain lies on this thread's stack, in a call of `enter` that has not returned: its
-    // `Leave` takes it off the chain before it is gone. Nobody writes it while it is in the chain.
-    unsafe { frame.as_ref() }.map_or(0, |frame| frame.depth)
 }
 
 /// Walks from the innermost frame out until `found` says yes.
 #[inline]
 fn any_frame(mut found: impl FnMut(&Frame) -> bool) -> bool {
     let mut at = INNERMOST.with(Cell::get);
-    // SAFETY: as in `outermost_depth`; the chain does not change during the walk, since `found` runs no
-    // foreign code.
+    // SAFETY: a frame in the chain lies on this thread's stack, in a call of `enter` that has not returned: its
+    // `Leave` takes it off the chain before it is gone. Nobody writes it while it is in the chain, and the
+    // chain does not change during the walk, since `found` runs no foreign code.
     while let Some(frame) = unsafe { at.as_ref() } {
         if found(frame) {
             return true;
@@ -74,10 +67,21 @@ fn any_frame(mut found: impl FnMut(&Frame) -> bool) -> bool {
     false
 }
 
-/// Tasks that this thread is inside of.
+/// This thread is inside of no task.
 #[inline]
-pub(crate) fn depth() -> usize {
-    outermost_depth(INNERMOST.with(Cell::get))
+pub(crate) fn is_outside() -> bool {
+    INNERMOST.with(Cell::get).is_null()
+}
+
+/// This thread is inside of at least `depth` tasks.
+#[inline]
+pub(crate) fn is_as_deep_as(depth: usize) -> bool {
+    let mut left = depth;
+    left == 0
+        || any_frame(|_| {
+            left -= 1;
+            left == 0
+        })
 }
 
 /// This thread is inside a task of `executor`.
@@ -139,6 +143,10 @@ mod tests {
     const A: Id = ptr::without_provenance(8);
     const B: Id = ptr::without_provenance(16);
     const TASK: Id = ptr::without_provenance(24);
+
+    fn depth() -> usize {
+        (1..).take_while(|&depth| is_as_deep_as(depth)).count()
+    }
 
     #[test]
     fn frames_nest_and_come_off_on_panic() {

@@ -29,13 +29,15 @@ use source::{Tree, assert_clean};
 #[rustfmt::skip]
 const FLOORS: &[&[&str]] = &[
     // F0 ground: what std or loom gives.
-    &["sync", "sync::loom_imp", "sync::std_imp", "thread_index"],
+    &["sync", "sync::loom_imp", "sync::membarrier", "sync::std_imp", "thread_index"],
     // F1 values: pure, plain data.
     &["error", "permits::state", "stats"],
     // F2 protocol: the one owner of the word.
     &["permits", "permits::word"],
     // F3 line: queue and admission under one lock.
-    &["counters", "gate", "gate::answers", "gate::life", "line", "waits"],
+    &[
+        "counters", "gate", "gate::answers", "gate::inline", "gate::life", "lease", "line", "waits",
+    ],
     // F4 run: who runs a task, and where.
     &[
         "pool", "pool::headcount", "pool::run_queue", "pool::sched", "pool::worker",

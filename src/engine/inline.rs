@@ -1,0 +1,154 @@
+//! Inline runs, and the one function through which everything runs.
+#![forbid(unsafe_code)]
+
+use super::Engine;
+use crate::counters::{Kind, Slot};
+use crate::gate::{Denied, Grant};
+use crate::permits::state::{Refusal, Take};
+use crate::sync::Arc;
+use crate::task::context::{self, Id};
+use std::mem;
+use std::ptr;
+
+/// A permit for an inline run. It goes back when the run ends, also by a panic.
+#[must_use = "the permit goes back only after `run`"]
+pub(crate) struct Entered<'a> {
+    engine: &'a Arc<Engine>,
+    slot: Option<&'a Slot>,
+    grant: Grant,
+}
+
+impl Entered<'_> {
+    /// Runs `f` under the permit.
+    #[inline]
+    pub(crate) fn run<R>(self, f: impl FnOnce() -> R) -> R {
+        let kind = if self.grant == Grant::Leased { Kind::Leased } else { Kind::Inline };
+        self.engine.run_counted(self.slot, kind, Some(self.grant), ptr::null(), f)
+    }
+}
+
+/// A run on its way: counted, and its permit given back, at its end. It is dropped only by a panic.
+struct Run<'a> {
+    engine: &'a Arc<Engine>,
+    slot: Option<&'a Slot>,
+    kind: Kind,
+    /// The permit that goes back with it; `None`: the caller sees to that.
+    grant: Option<Grant>,
+}
+
+impl Run<'_> {
+    #[inline(always)]
+    fn finish(self) {
+        self.end();
+        mem::forget(self);
+    }
+
+    #[inline(always)]
+    fn end(&self) {
+        self.engine.counters.end(self.slot, self.kind);
+        if let Some(grant) = self.grant {
+            self.engine.carry_out(self.engine.gate.exit(self.slot, grant));
+        }
+    }
+}
+
+impl Drop for Run<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        self.engine.counters.panicked();
+        self.end();
+    }
+}
+
+impl Engine {
+    /// A permit of the word, if one is free for a caller that does not stand in the queue.
+    #[inline]
+    pub(crate) fn try_take(self: &Arc<Self>) -> Result<(), Refusal> {
+        match self.gate.try_take() {
+            Ok(how) => {
+                self.note(how);
+                Ok(())
+            }
+            Err(refusal) => self.take_recalled(refusal),
+        }
+    }
+
+    #[inline]
+    fn note(&self, how: Take) {
+        if how == Take::Overtook {
+            self.counters.overtook();
+        }
+    }
+
+    /// The word has no permit: those that stay with idle threads are called back.
+    #[cold]
+    fn take_recalled(self: &Arc<Self>, refusal: Refusal) -> Result<(), Refusal> {
+        if refusal == Refusal::Saturated && self.gate.has_leases() {
+            let (permits, errand) = self.gate.recall();
+            self.carry_out(errand);
+            if permits > 0 {
+                self.note(self.gate.try_take()?);
+                return Ok(());
+            }
+        }
+        Err(refusal)
+    }
+
+    /// A permit for an inline run, if there is one for a caller that does not stand in the queue.
+    #[inline]
+    pub(crate) fn enter(self: &Arc<Self>) -> Result<Entered<'_>, Refusal> {
+        let slot = self.counters.slot();
+        match self.gate.enter(slot) {
+            Ok(grant) => {
+                if grant == Grant::Taken(Take::Overtook) {
+                    self.counters.overtook();
+                }
+                Ok(Entered { engine: self, slot, grant })
+            }
+            Err(denied) => self.enter_slow(denied),
+        }
+    }
+
+    #[cold]
+    fn enter_slow(self: &Arc<Self>, denied: Denied) -> Result<Entered<'_>, Refusal> {
+        match denied {
+            Denied::Refused(refusal) => self.take_recalled(refusal)?,
+            Denied::InHand => {
+                self.give_back();
+                self.try_take()?;
+            }
+        }
+        Ok(self.entered())
+    }
+
+    /// The caller has a permit of the word, for an inline run.
+    #[inline]
+    pub(crate) fn entered(self: &Arc<Self>) -> Entered<'_> {
+        let slot = self.counters.slot();
+        Entered { engine: self, slot, grant: Grant::Taken(Take::Taken) }
+    }
+
+    /// Runs `f` as part of the executor; a permit is the caller's to have and to give back.
+    #[inline]
+    pub(crate) fn run_here<R>(self: &Arc<Self>, kind: Kind, task: Id, f: impl FnOnce() -> R) -> R {
+        self.run_counted(self.counters.slot(), kind, None, task, f)
+    }
+
+    /// The one run function: context, counters, panic, permit.
+    #[inline]
+    fn run_counted<R>(
+        self: &Arc<Self>,
+        slot: Option<&Slot>,
+        kind: Kind,
+        grant: Option<Grant>,
+        task: Id,
+        f: impl FnOnce() -> R,
+    ) -> R {
+        self.counters.begin(slot, kind);
+        let run = Run { engine: self, slot, kind, grant };
+        let own_permit = !matches!(kind, Kind::Nested | Kind::JoinedNested);
+        let result = context::enter(self.id(), task, own_permit, f);
+        run.finish();
+        result
+    }
+}

@@ -1,0 +1,98 @@
+//! The way in and out for inline runs, with leases.
+#![forbid(unsafe_code)]
+
+use super::{Errand, Gate, Grant, Inner, Ledger};
+use crate::counters::Slot;
+use crate::lease::{Begin, End};
+use crate::permits::state::{Duty, Refusal};
+
+/// Why a caller has no permit yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Denied {
+    /// None for him now.
+    Refused(Refusal),
+    /// His lease was being called back, and its permit is in his hand: he gives it back and asks again.
+    InHand,
+}
+
+impl<T, L: Ledger> Gate<T, L> {
+    /// A permit for a caller that does not stand in the line: the one leased to his thread, or one of the word.
+    #[inline]
+    pub(crate) fn enter(&self, slot: Option<&Slot>) -> Result<Grant, Denied> {
+        match slot.map_or(Begin::Nothing, |slot| slot.lease.begin(&self.leases)) {
+            Begin::Leased => Ok(Grant::Leased),
+            Begin::InHand => Err(Denied::InHand),
+            Begin::Nothing => self.try_take().map(Grant::Taken).map_err(Denied::Refused),
+        }
+    }
+
+    /// The run is over: the permit stays with the thread, or goes back.
+    #[inline]
+    pub(crate) fn exit(&self, slot: Option<&Slot>, grant: Grant) -> Errand {
+        let end = match (slot, grant) {
+            (Some(slot), Grant::Leased) => slot.lease.end(&self.leases),
+            (Some(slot), Grant::Taken(_)) => slot.lease.keep(&self.leases, || self.is_calm()),
+            (None, _) => End::GiveBack,
+        };
+        match end {
+            End::Done => Errand::Nothing,
+            End::GiveBack => self.give(),
+        }
+    }
+
+    /// A permit may stay with its thread.
+    fn is_calm(&self) -> bool {
+        let state = self.word.peek();
+        !state.is_waiting() && !state.is_closed() && state.free() >= 0
+    }
+
+    /// Leases are out, as far as this thread knows. That it does not know of one means that its owner had not
+    /// kept it yet, so was still running under it.
+    #[inline]
+    pub(crate) fn has_leases(&self) -> bool {
+        self.leases.any_out()
+    }
+
+    /// Calls idle leases back. How many permits went to the word, and what is left to the caller.
+    #[cold]
+    pub(crate) fn recall(&self) -> (usize, Errand) {
+        let mut inner = self.inner.lock();
+        let (permits, duty) = self.recall_locked(&inner);
+        let pass = self.pass_on(duty, &mut inner);
+        drop(inner);
+        (permits, pass.carry_out())
+    }
+
+    fn recall_locked(&self, inner: &Inner<T>) -> (usize, Duty) {
+        let permits = self.leases.recall(self.slots.iter().map(|slot| &slot.lease));
+        let mut duty = Duty::Nothing;
+        for _ in 0..permits {
+            if self.word.give().0 == Duty::Attend {
+                duty = Duty::Attend;
+            }
+        }
+        if permits > 0 {
+            self.tell_if_quiet(inner);
+        }
+        (permits, duty)
+    }
+
+    /// After a change of the word that leases must heed, under the line's lock: calls them back.
+    pub(super) fn recall_after_change(&self, inner: &Inner<T>) -> Duty {
+        if self.leases.any_out_after_change() { self.recall_locked(inner).1 } else { Duty::Nothing }
+    }
+
+    /// T3. Leases are called back as soon as anything waits.
+    pub(super) fn line_up(&self, inner: &Inner<T>) -> Duty {
+        let first = !self.word.peek().is_waiting();
+        let duty = self.word.line_up();
+        if !first {
+            return duty;
+        }
+        // At most one of the two makes the token.
+        match self.recall_after_change(inner) {
+            Duty::Attend => Duty::Attend,
+            Duty::Nothing => duty,
+        }
+    }
+}

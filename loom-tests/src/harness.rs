@@ -5,6 +5,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
 
 /// Enough for a model of a whole executor; loom's own default is 1,000.
 const MAX_BRANCHES: usize = 20_000;
@@ -47,8 +48,10 @@ pub fn model(
     expect: RangeInclusive<usize>,
     f: impl Fn() + Sync + Send + 'static,
 ) {
+    let began = Instant::now();
     let executions = explore(name, size, f);
-    eprintln!("loom: {name} ({size:?}): {executions} executions");
+    let seconds = began.elapsed().as_secs_f32();
+    eprintln!("loom: {name} ({size:?}): {executions} executions in {seconds:.1} s");
     if counts_only() {
         return;
     }
@@ -60,10 +63,7 @@ pub fn model(
 /// Runs every execution of `f` and returns their number.
 fn explore(name: &str, size: Size, f: impl Fn() + Sync + Send + 'static) -> usize {
     let started = Arc::new(AtomicUsize::new(0));
-    let on_failure = OnFailure {
-        name,
-        started: &started,
-    };
+    let on_failure = OnFailure { name, started: &started };
 
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = size.preemption_bound();

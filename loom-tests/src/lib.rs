@@ -28,11 +28,51 @@
 //! `LOOM_MAX_BRANCHES`), because loom reports an exploration that was cut short as a success.
 //! `LOOM_LOG`, `LOOM_LOCATION` and the `LOOM_CHECKPOINT_…` variables work as usual.
 //!
+//! The models reach what is private in work-permit because this crate compiles the same files once
+//! more: see `own`. Each floor has its file of models in `loom-tests/src/models`; the README says
+//! what is modelled, what is not and why.
+//!
 //! Without `--cfg work_permit_loom` this crate is empty.
-
-#![forbid(unsafe_code)]
 
 #[cfg(work_permit_loom)]
 mod harness;
 #[cfg(work_permit_loom)]
 pub use harness::{Size, model};
+
+#[cfg(all(test, work_permit_loom))]
+mod models;
+
+/// The modules of `src/lib.rs`, at the same place: `crate::gate` is the same module in both crates.
+/// What is public there is not used here, and what only the standard library's build uses neither.
+macro_rules! own {
+    ($($path:tt $name:ident;)*) => { $(
+        #[cfg(work_permit_loom)]
+        #[path = $path]
+        #[allow(dead_code, unreachable_pub, unused_imports)]
+        #[allow(clippy::absurd_extreme_comparisons)] // a count is 0 in a model
+        mod $name;
+    )* };
+}
+
+own! {
+    "../../src/builder.rs" builder;
+    "../../src/counters.rs" counters;
+    "../../src/dispatched.rs" dispatched;
+    "../../src/engine/mod.rs" engine;
+    "../../src/error.rs" error;
+    "../../src/executor/mod.rs" executor;
+    "../../src/gate/mod.rs" gate;
+    "../../src/join.rs" join;
+    "../../src/line.rs" line;
+    "../../src/permit.rs" permit;
+    "../../src/permits/mod.rs" permits;
+    "../../src/pool/mod.rs" pool;
+    "../../src/pool_builder.rs" pool_builder;
+    "../../src/pool_handle.rs" pool_handle;
+    "../../src/stats.rs" stats;
+    "../../src/sync/mod.rs" sync;
+    "../../src/task/mod.rs" task;
+    "../../src/thread_index.rs" thread_index;
+    "../../src/unrun.rs" unrun;
+    "../../src/waits.rs" waits;
+}

@@ -5,9 +5,50 @@ use std::io;
 use std::time::{Duration, Instant};
 
 pub(crate) use loom::sync::MutexGuard;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
+use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Loom's atomics, with loads that it does not lose. Loom compares an operation with the last access to
+/// the same atomic alone, so a thread that loads before it updates hides the load of another thread from
+/// its own update, and "the other loads after the update" is never explored. Signalling a condition that
+/// nobody waits for orders nothing, but counts as an access that everything depends on.
+macro_rules! atomics {
+    ($($name:ident: $ty:ty;)*) => { $(
+        #[derive(Debug)]
+        pub(crate) struct $name {
+            value: loom::sync::atomic::$name,
+            loads: loom::sync::Condvar,
+        }
+
+        impl $name {
+            pub(crate) fn new(value: $ty) -> Self {
+                let value = loom::sync::atomic::$name::new(value);
+                Self { value, loads: loom::sync::Condvar::new() }
+            }
+
+            pub(crate) fn load(&self, order: Ordering) -> $ty {
+                self.loads.notify_all();
+                self.value.load(order)
+            }
+        }
+
+        impl Deref for $name {
+            type Target = loom::sync::atomic::$name;
+
+            fn deref(&self) -> &Self::Target {
+                &self.value
+            }
+        }
+    )* };
+}
+
+atomics! {
+    AtomicBool: bool;
+    AtomicU32: u32;
+    AtomicU64: u64;
+}
 
 #[derive(Debug)]
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 #![allow(dead_code)] // Each test binary uses a part of it.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -221,9 +221,9 @@ impl Wake for Unpark {
 
 /// Polls a future on this thread until it is ready.
 #[track_caller]
-pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut future = pin!(future);
+    let mut future = pin!(future.into_future());
     let began = Instant::now();
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {

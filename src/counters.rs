@@ -16,7 +16,10 @@ use crate::thread_index;
 use crossbeam_utils::CachePadded;
 
 /// Slots prepared for each executor.
+#[cfg(not(work_permit_loom))]
 const SLOTS: usize = 64;
+#[cfg(work_permit_loom)]
+const SLOTS: usize = 2;
 
 /// What one thread has of one executor, on cache lines of its own.
 #[derive(Debug)]

@@ -44,7 +44,10 @@ const LEASED: u32 = 1;
 const RECALLED: u32 = 2;
 
 /// Runs from the word before the first lease is kept.
+#[cfg(not(work_permit_loom))]
 const PATIENCE_FLOOR: u64 = 4;
+#[cfg(work_permit_loom)]
+const PATIENCE_FLOOR: u64 = 1;
 /// Largest patience.
 const PATIENCE_CEILING: u64 = 1 << 14;
 /// A lease paid for itself when it served this many runs.
@@ -200,6 +203,7 @@ fn add_one(count: &plain::AtomicU64) {
 /// What the leases of one executor share.
 #[derive(Debug)]
 pub(crate) struct Leases {
+    allowed: bool,
     barrier: Barrier,
     /// Leases that are kept.
     out: AtomicU64,
@@ -208,24 +212,31 @@ pub(crate) struct Leases {
 
 impl Leases {
     pub(crate) fn new(barrier: Barrier) -> Self {
-        Self { barrier, out: AtomicU64::new(0), patience: plain::AtomicU64::new(PATIENCE_FLOOR) }
+        Self {
+            allowed: true,
+            barrier,
+            out: AtomicU64::new(0),
+            patience: plain::AtomicU64::new(PATIENCE_FLOOR),
+        }
     }
 
     /// No lease is ever kept.
     pub(crate) fn off() -> Self {
-        let leases = Self::new(Barrier::Fences);
-        leases.patience.store(u64::MAX, Relaxed);
-        leases
+        let patience = plain::AtomicU64::new(u64::MAX);
+        Self { allowed: false, patience, ..Self::new(Barrier::Fences) }
     }
 
     /// Leases are out, as far as this thread knows.
     #[inline]
     pub(crate) fn any_out(&self) -> bool {
-        self.out.load(Relaxed) != 0
+        self.allowed && self.out.load(Relaxed) != 0
     }
 
     /// After a change of the word that leases must heed: whether any is out. See "The owner keeps".
     pub(crate) fn any_out_after_change(&self) -> bool {
+        if !self.allowed {
+            return false;
+        }
         Barrier::Fences.heavy();
         self.any_out()
     }

@@ -63,6 +63,7 @@ own! {
     "../../src/executor/mod.rs" executor;
     "../../src/gate/mod.rs" gate;
     "../../src/join.rs" join;
+    "../../src/lease.rs" lease;
     "../../src/line.rs" line;
     "../../src/permit.rs" permit;
     "../../src/permits/mod.rs" permits;

@@ -69,7 +69,7 @@ fn close_races_push() {
             let pushed = yard.push(0);
             assert!(matches!(pushed, Ok(_) | Err(NotQueued::Closed)), "{pushed:?}");
         });
-        yard.gate.close();
+        yard.carry_out(yard.gate.close());
         assert_eq!(yard.push(1).unwrap_err(), NotQueued::Closed);
         yard.run_and_give();
         pusher.join().unwrap();
@@ -143,7 +143,7 @@ fn wait_quiet_races_give() {
     model("wait_quiet_races_give", Size::Proof, 2_300..=5_300, || {
         let yard = Plan::new(1, 1).build();
         let holder = yard.beside(|yard| yard.run_and_give());
-        yard.gate.close();
+        yard.carry_out(yard.gate.close());
         yard.gate.wait_quiet(None).unwrap();
         yard.floor.assert_all_is_seen();
         yard.assert_quiet(0, 1);
@@ -158,7 +158,7 @@ fn wait_quiet_races_claim() {
         let yard = Plan::new(1, 1).build();
         yard.push(0).unwrap();
         let holder = yard.beside(|yard| yard.run_and_give());
-        yard.gate.close();
+        yard.carry_out(yard.gate.close());
         yard.gate.wait_quiet(None).unwrap();
         yard.floor.assert_all_is_seen();
         yard.assert_quiet(1, 2);
@@ -173,7 +173,7 @@ fn wait_quiet_races_cancel() {
         let yard = Plan::new(0, 0).build();
         let ticket = yard.push(0).unwrap();
         let other = yard.beside(move |yard| assert!(yard.cancel(ticket)));
-        yard.gate.close();
+        yard.carry_out(yard.gate.close());
         yard.gate.wait_quiet(None).unwrap();
         yard.assert_quiet(1, 0);
         other.join().unwrap();

@@ -7,6 +7,7 @@
 mod gate;
 mod gate_life;
 mod gate_waiters;
+mod lease;
 mod permits;
 mod task;
 mod yard;

@@ -1,0 +1,73 @@
+//! Calls one verb on a free permit so many times, for a program that counts instructions: `benches/instructions`.
+//!
+//! The difference between two counts is what the calls took, without what the process took to start.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::Semaphore;
+use work_permit::{Dispatched, Executor, Pool};
+
+const USAGE: &str = "inline_loop try_run|run|dispatch|acquire|tokio|pair|bare CALLS";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let (verb, calls) = (args.next(), args.next().and_then(|calls| calls.parse().ok()));
+    let (Some(verb), Some(calls)) = (verb, calls) else {
+        eprintln!("{USAGE}");
+        return ExitCode::FAILURE;
+    };
+    let executor = Pool::new().executor("loop").limit(64).build().expect("the settings make sense");
+    match verb.as_str() {
+        "try_run" => repeat(calls, |n| executor.try_run(|| n).expect("a permit is free")),
+        "run" => repeat(calls, |n| executor.run(|| n).expect("a permit is free")),
+        "dispatch" => repeat(calls, |n| dispatch(&executor, n)),
+        "acquire" => repeat(calls, |n| {
+            let _permit = executor.try_acquire().expect("a permit is free");
+            black_box(n)
+        }),
+        "tokio" => tokio_loop(calls),
+        "pair" => pair_loop(calls),
+        "bare" => repeat(calls, |n| n),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+#[inline(always)]
+fn repeat(calls: u64, mut call: impl FnMut(u64) -> u64) {
+    for n in 0..calls {
+        black_box(call(black_box(n)));
+    }
+}
+
+#[inline(always)]
+fn dispatch(executor: &Executor, n: u64) -> u64 {
+    match executor.dispatch(move || n) {
+        Ok(Dispatched::Inline(n)) => n,
+        _ => unreachable!("a permit is free"),
+    }
+}
+
+fn tokio_loop(calls: u64) {
+    let permits = Semaphore::new(64);
+    repeat(calls, |n| {
+        let _permit = permits.try_acquire().expect("a permit is free");
+        black_box(n)
+    });
+}
+
+fn pair_loop(calls: u64) {
+    let free = AtomicU64::new(64);
+    repeat(calls, |n| {
+        let take = |free: u64| free.checked_sub(1);
+        let taken = free.fetch_update(Ordering::Acquire, Ordering::Relaxed, take);
+        assert!(taken.is_ok(), "a permit is free");
+        let n = black_box(n);
+        free.fetch_add(1, Ordering::Release);
+        n
+    });
+}

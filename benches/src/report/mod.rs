@@ -1,0 +1,85 @@
+//! The report: all groups in interleaved rounds, one table of ratios, latencies, plots.
+
+mod markdown;
+mod options;
+mod plot;
+mod results;
+mod tables;
+
+use crate::groups::{self, Effort, Group};
+use crate::harness::cpu;
+use options::{Options, Wanted};
+use results::Results;
+use std::process::ExitCode;
+use std::time::Instant;
+use std::{fs, io};
+
+/// Does what the command line asks for.
+#[must_use]
+pub fn main() -> ExitCode {
+    match options::parse(std::env::args().skip(1)) {
+        Ok(Wanted::Text(text)) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Ok(Wanted::Report(options)) => match report(&options) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&format!("{}: {error}", options.out.display())),
+        },
+        Err(message) => fail(&format!("{message}\n\n{}", options::USAGE)),
+    }
+}
+
+fn fail(message: &str) -> ExitCode {
+    eprintln!("report: {message}");
+    ExitCode::FAILURE
+}
+
+fn report(options: &Options) -> io::Result<()> {
+    let began = Instant::now();
+    let wanted = |group: &&Group| options.only.is_empty() || options.only.contains(&group.name);
+    let groups = groups::ALL.iter().copied().filter(wanted);
+    let results: Vec<Results> = groups.map(|group| measure(group, options)).collect();
+    if options.markdown {
+        print!("{}", markdown::header(options));
+    }
+    println!("{}", tables::ratios(&results));
+    println!("{}", tables::latencies(&results, options.markdown));
+    if !options.markdown {
+        println!("{}", tables::everything(&results));
+    }
+    write_files(&results, options)?;
+    let (seconds, folder) = (began.elapsed().as_secs(), options.out.display());
+    eprintln!("{seconds} s; plots and samples.csv are in {folder}");
+    Ok(())
+}
+
+/// Interleaved: every round measures every subject in every setting, beginning with another subject each time.
+fn measure(group: &'static Group, options: &Options) -> Results {
+    let effort = if options.quick { Effort::QUICK } else { Effort::FULL };
+    let mut results = Results::new(group, options.quick);
+    let count = group.subjects.len();
+    for round in 0..options.rounds {
+        eprint!("\r{}: round {} of {} ", group.name, round + 1, options.rounds);
+        for setting in results.settings.clone() {
+            for turn in 0..count {
+                let subject = (round + turn) % count;
+                let sample = (group.subjects[subject].sample)(setting, &effort);
+                cpu::wait_for_threads_to_end();
+                results.add(setting, subject, &sample);
+            }
+        }
+    }
+    eprintln!();
+    results
+}
+
+fn write_files(results: &[Results], options: &Options) -> io::Result<()> {
+    fs::create_dir_all(&options.out)?;
+    let mut samples = String::from("group,setting,subject,metric,round,value\n");
+    for one in results {
+        one.write_csv(&mut samples);
+        fs::write(options.out.join(format!("{}.svg", one.group.name)), plot::svg(one))?;
+    }
+    fs::write(options.out.join("samples.csv"), samples)
+}

@@ -97,7 +97,9 @@ impl Engine {
     /// Runs a task that came out of the line, up to the point where its outcome is stored.
     pub(crate) fn run_task(self: &Arc<Self>, kind: Kind, task: Task) -> Stored {
         let id = task.id();
-        let report = |payload: &(dyn std::any::Any + Send)| self.pool.report_panic(payload);
+        let report = |payload: &(dyn std::any::Any + Send)| {
+            self.inside(|| self.pool.report_panic(payload));
+        };
         match task {
             Task::Cell(cell) => {
                 cell.run(&|body| self.run_here(kind, id, body), &report);
@@ -107,11 +109,17 @@ impl Engine {
                 let run = || self.run_here(kind, id, || closure.call());
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
                     report(&*payload);
-                    drop_payload(payload);
+                    self.inside(|| drop_payload(payload));
                 }
                 Stored(None)
             }
         }
+    }
+
+    /// Runs foreign code that is no task (a hook, a waker, the Drop of what nobody wants) while this thread has
+    /// a permit: it may use this executor, and would wait for the permit of its own thread.
+    fn inside(self: &Arc<Self>, f: impl FnOnce()) {
+        context::enter(self.id(), std::ptr::null(), true, f);
     }
 
     /// Ends a task that never ran.
@@ -242,7 +250,12 @@ impl Serve for Engine {
             if next.is_none() && self.gate.give() == Errand::SendWorker {
                 worker.keep(Arc::clone(&self) as Arc<dyn Serve>);
             }
-            stored.publish();
+            if next.is_some() {
+                // The permit of the next task is in hand already.
+                self.inside(|| stored.publish());
+            } else {
+                stored.publish();
+            }
             worker.finished_one();
         }
     }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use support::{
     HANG, Latch, Meeting, Meter, assert_quiet, block_on, executor, hang_guard, occupy,
-    threads_named, until, until_asleep,
+    threads_named, until, until_asleep, within,
 };
 use work_permit::{Executor, Pool, PoolBuilder};
 
@@ -299,6 +299,30 @@ fn hooks_run_on_the_threads_and_may_panic() {
         let worker = block_on(exec.spawn(|| thread::current().id()).unwrap()).unwrap();
         exec.pool().shutdown(HANG).unwrap();
         assert_eq!(rx.try_iter().collect::<Vec<_>>(), [("start", worker), ("stop", worker)]);
+    });
+}
+
+#[test]
+fn a_slow_start_hook_delays_no_work_beside_idle_threads() {
+    within(HANG / 3, || {
+        let (number, slow) = (AtomicUsize::new(0), Latch::new());
+        let hold = slow.clone();
+        let hook = move || {
+            if number.fetch_add(1, SeqCst) == 1 {
+                hold.wait();
+            }
+        };
+        let exec = on(Pool::builder().on_thread_start(hook), 2);
+        let first = occupy(&exec);
+        // The second thread hangs in its hook, so the first takes this task too, and rests.
+        let second = exec.spawn(|| ()).unwrap();
+        first.open();
+        block_on(second).unwrap();
+        until("one parked", || exec.pool().stats().idle == 1);
+        assert_eq!(exec.pool().stats().alive, 2);
+        // One thread is idle and a permit is free.
+        block_on(exec.spawn(|| ()).unwrap()).unwrap();
+        slow.open();
     });
 }
 

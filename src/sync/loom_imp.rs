@@ -129,16 +129,26 @@ pub(crate) fn with_parker<R>(f: impl FnOnce(&Parker) -> R) -> R {
     f(&Parker::new())
 }
 
+/// Loom watches accesses that are shared, beside the value. Those through `&mut` need no watching: that there
+/// is only one is the compiler's word, or that of `Arc`, whose counts loom does not see.
 #[derive(Debug)]
-pub(crate) struct UnsafeCell<T>(loom::cell::UnsafeCell<T>);
+pub(crate) struct UnsafeCell<T> {
+    accesses: loom::cell::UnsafeCell<()>,
+    value: std::cell::UnsafeCell<T>,
+}
 
 impl<T> UnsafeCell<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self(loom::cell::UnsafeCell::new(value))
+        let accesses = loom::cell::UnsafeCell::new(());
+        Self { accesses, value: std::cell::UnsafeCell::new(value) }
     }
 
     pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        self.0.with_mut(f)
+        self.accesses.with_mut(|_| f(self.value.get()))
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
     }
 }
 

@@ -1,12 +1,14 @@
 //! Polls by hand, with wakers that count, change, call back, or panic.
 #![forbid(unsafe_code)]
 
-use crate::support::{self, Latch, assert_quiet, block_on, executor, hang_guard, occupy, until};
+use crate::support::{
+    self, HANG, Latch, assert_quiet, block_on, executor, hang_guard, occupy, until, within,
+};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
@@ -270,5 +272,50 @@ fn a_waker_may_call_back() {
         done.wait();
         assert_eq!(block_on(handle).unwrap(), ());
         exec.drain(support::HANG).unwrap();
+    });
+}
+
+/// Waits for a task when it is dropped.
+struct JoinOnDrop {
+    handle: Option<JoinHandle<()>>,
+    joined: Latch,
+}
+
+impl Drop for JoinOnDrop {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            handle.join().unwrap();
+            self.joined.open();
+        }
+    }
+}
+
+#[test]
+fn a_waker_may_wait_for_the_next_task() {
+    within(HANG / 3, || {
+        let exec = executor(1);
+        let (mut first, latch) = queued(&exec, || ());
+        let (handle, joined) = (exec.spawn(|| ()).ok(), Latch::new());
+        let waits = Mutex::new(Some(JoinOnDrop { handle, joined: joined.clone() }));
+        let waker = Waker::from(Arc::new(Does(move || drop(waits.lock().unwrap().take()))));
+        assert!(poll(&mut first, &waker).is_pending());
+        latch.open();
+        joined.wait();
+    });
+}
+
+#[test]
+fn a_detached_result_may_wait_for_the_next_task_in_its_drop() {
+    within(HANG / 3, || {
+        let exec = executor(1);
+        let (tx, rx) = mpsc::channel();
+        let joined = Latch::new();
+        let opens = joined.clone();
+        let task = move || JoinOnDrop { handle: rx.recv().ok(), joined: opens };
+        let (first, latch) = queued(&exec, task);
+        drop(first);
+        tx.send(exec.spawn(|| ()).unwrap()).unwrap();
+        latch.open();
+        joined.wait();
     });
 }

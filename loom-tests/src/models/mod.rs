@@ -4,11 +4,13 @@
 //! std atomics, which loom does not see, and writes a cell, which loom watches: where the limit is
 //! 1 the permit is a mutex, and an ordering that is too weak shows as a race on the cell.
 
+mod executor;
 mod gate;
 mod gate_life;
 mod gate_waiters;
 mod lease;
 mod permits;
+mod pool;
 mod task;
 mod yard;
 

@@ -1,0 +1,255 @@
+//! Claim: through the public face, what is accepted ends once and its handle knows; what a call
+//! waits for comes; every permit is back at the end and every thread gone.
+//!
+//! Modelled: executors on a pool with real workers. The floors below have been through more
+//! schedules on their own; here it is about what their combination adds. Left out: time, `Stats`
+//! while work runs (its counters are not loom's), and the counts of `Arc`.
+
+use super::Floor;
+use super::pool::config;
+use crate::error::{JoinError, Reason};
+use crate::executor::Executor;
+use crate::join::JoinHandle;
+use crate::pool_handle::Pool;
+use crate::sync::{Parker, Unparker};
+use crate::{Size, model};
+use loom::thread;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+/// A pool with an executor on it, and the floor on which its tasks run.
+struct House {
+    pool: Pool,
+    exec: Executor,
+    floor: Arc<Floor>,
+}
+
+impl House {
+    /// With threads for `max_threads`; `at_most` tasks run at a time, whatever the limit does.
+    fn new(max_threads: usize, limit: usize, at_most: usize) -> Self {
+        let pool = Pool::from_config(config(max_threads));
+        let exec = pool.executor("model").limit(limit).build().unwrap();
+        Self { pool, exec, floor: Arc::new(Floor::new(at_most)) }
+    }
+
+    /// A task that runs on the floor and says how many ran before it.
+    fn task(&self) -> impl FnOnce() -> usize + Send + 'static {
+        let floor = Arc::clone(&self.floor);
+        move || {
+            let before = floor.ran();
+            floor.body();
+            before
+        }
+    }
+
+    fn spawn(&self) -> JoinHandle<usize> {
+        self.exec.spawn(self.task()).unwrap()
+    }
+
+    /// Nothing is left of anything; what was accepted has ended.
+    fn close(self) {
+        self.pool.shutdown(Duration::MAX).unwrap();
+        let stats = self.exec.stats();
+        assert_eq!((stats.active, stats.queued, stats.waiting), (0, 0, 0), "G6: {stats:?}");
+        assert_eq!(stats.free, stats.limit, "G6: {stats:?}");
+        let ended = stats.completed + stats.cancelled + stats.expired + stats.unrun;
+        assert_eq!(stats.accepted, ended, "G2: {stats:?}");
+        assert_eq!(stats.completed, self.floor.ran() as u64, "G2: {stats:?}");
+        assert_eq!(self.pool.stats().alive, 0);
+    }
+}
+
+/// A queued task is run by its joiner or by a worker.
+#[test]
+fn join_races_worker() {
+    model("join_races_worker", Size::Wide, 1_300..=3_100, || {
+        let house = House::new(1, 1, 1);
+        let handle = house.spawn();
+        assert_eq!(handle.join().unwrap(), 0);
+        house.floor.assert_all_is_seen();
+        house.close();
+    });
+}
+
+/// Two threads run under one permit: each waits for the other, and sees what it did.
+#[test]
+fn run_races_run() {
+    model("run_races_run", Size::Wide, 400..=910, || {
+        let house = House::new(1, 1, 1);
+        let (exec, task) = (house.exec.clone(), house.task());
+        let other = thread::spawn(move || exec.run(task).unwrap());
+        let here = house.exec.run(house.task()).unwrap();
+        assert_eq!(here + other.join().unwrap(), 1, "one of them was first");
+        house.floor.assert_all_is_seen();
+        house.close();
+    });
+}
+
+/// A task is dispatched while the limit goes from 0 to 1: it runs here, or it is queued and runs.
+#[test]
+fn dispatch_races_raise() {
+    model("dispatch_races_raise", Size::Wide, 17_000..=40_000, || {
+        let house = House::new(1, 0, 1);
+        let exec = house.exec.clone();
+        let raiser = thread::spawn(move || exec.set_limit(1).unwrap());
+        let dispatched = house.exec.dispatch(house.task()).unwrap();
+        assert_eq!(dispatched.join().unwrap(), 0);
+        raiser.join().unwrap();
+        house.close();
+    });
+}
+
+/// A task that a worker runs and one that its caller runs: one after the other.
+#[test]
+fn run_races_worker() {
+    model("run_races_worker", Size::Wide, 3_600..=8_300, || {
+        let house = House::new(1, 1, 1);
+        house.exec.execute(drop_result(house.task())).unwrap();
+        house.exec.run(house.task()).unwrap();
+        house.exec.drain(Duration::MAX).unwrap();
+        house.floor.assert_all_is_seen();
+        assert_eq!(house.floor.ran(), 2);
+        house.close();
+    });
+}
+
+fn drop_result<R>(f: impl FnOnce() -> R) -> impl FnOnce() {
+    move || drop(f())
+}
+
+/// The last handle of an executor and of its pool go while a task is queued: it runs, its handle
+/// completes, and the worker leaves (or the model would not end).
+#[test]
+fn drop_of_last_handle_races_worker() {
+    model("drop_of_last_handle_races_worker", Size::Wide, 1_700..=4_000, || {
+        let House { pool, exec, floor } = House::new(1, 1, 1);
+        let ran = Arc::clone(&floor);
+        let handle = exec.spawn(move || ran.body()).unwrap();
+        drop((exec, pool));
+        handle.join().unwrap();
+        floor.assert_all_is_seen();
+        assert_eq!(floor.ran(), 1);
+    });
+}
+
+/// As before, and nobody joins: the worker alone sees to it.
+#[test]
+fn drop_of_all_handles_races_worker() {
+    model("drop_of_all_handles_races_worker", Size::Wide, 530..=1_300, || {
+        let House { pool, exec, floor } = House::new(1, 1, 1);
+        let parker = Parker::new();
+        let (ran, done) = (Arc::clone(&floor), parker.unparker());
+        let task = move || {
+            ran.body();
+            done.unpark();
+        };
+        exec.execute(task).unwrap();
+        drop((exec, pool));
+        parker.park_until(None);
+        floor.assert_all_is_seen();
+        assert_eq!(floor.ran(), 1);
+    });
+}
+
+/// A task is queued while the executor is shut down: it is refused, comes out or runs, and its
+/// handle says which.
+#[test]
+fn shutdown_now_races_spawn() {
+    model("shutdown_now_races_spawn", Size::Wide, 4_700..=11_000, || {
+        let house = House::new(1, 1, 1);
+        let (exec, task) = (house.exec.clone(), house.task());
+        let spawner = thread::spawn(move || match exec.spawn(task) {
+            Ok(handle) => matches!(handle.join(), Ok(0)),
+            Err(refused) => {
+                assert_eq!(refused.reason(), Reason::Closed);
+                false
+            }
+        });
+        drop(house.exec.shutdown_now());
+        let ran = spawner.join().unwrap();
+        assert_eq!(house.floor.ran(), usize::from(ran));
+        house.close();
+    });
+}
+
+/// A task is taken back while a worker comes for it: it runs, or it never will.
+#[test]
+fn cancel_races_worker() {
+    model("cancel_races_worker", Size::Wide, 940..=2_200, || {
+        let house = House::new(1, 1, 1);
+        let handle = house.spawn();
+        let cancelled = handle.cancel();
+        match handle.join() {
+            Ok(_) => assert!(!cancelled),
+            Err(why) => assert!(cancelled && matches!(why, JoinError::Cancelled), "{why:?}"),
+        }
+        assert_eq!(house.floor.ran(), usize::from(!cancelled));
+        house.close();
+    });
+}
+
+/// A future that is polled while a worker runs the task is woken when it is done.
+#[test]
+fn poll_races_worker() {
+    model("poll_races_worker", Size::Wide, 530..=1_200, || {
+        let house = House::new(1, 1, 1);
+        let mut handle = house.spawn();
+        let parker = Parker::new();
+        let waker = Waker::from(Arc::new(Wakes(parker.unparker())));
+        let mut context = Context::from_waker(&waker);
+        let result = loop {
+            match Pin::new(&mut handle).poll(&mut context) {
+                Poll::Ready(result) => break result,
+                Poll::Pending => parker.park_until(None),
+            }
+        };
+        assert_eq!(result.unwrap(), 0);
+        house.floor.assert_all_is_seen();
+        house.close();
+    });
+}
+
+/// A waker that ends a thread's wait.
+struct Wakes(Unparker);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// A task that panics on a worker or on its joiner's thread: the panic is in the handle, the permit
+/// is back.
+#[test]
+fn panic_races_join() {
+    model("panic_races_join", Size::Wide, 2_500..=5_800, || {
+        let house = House::new(1, 1, 1);
+        let task = house.task();
+        let panicking = move || -> usize {
+            task();
+            // No hook prints it.
+            std::panic::resume_unwind(Box::new("out"))
+        };
+        let handle = house.exec.spawn(panicking).unwrap();
+        assert!(matches!(handle.join(), Err(JoinError::Panicked(_))));
+        house.exec.try_run(|| ()).unwrap();
+        house.pool.shutdown(Duration::MAX).unwrap();
+        let stats = house.exec.stats();
+        assert_eq!((stats.panicked, stats.completed, stats.free), (1, 2, 1), "{stats:?}");
+    });
+}
+
+/// Two queued tasks under two permits: workers and the joiner share them out.
+#[test]
+fn join_races_two_workers() {
+    model("join_races_two_workers", Size::Huge, 65..=150, || {
+        let house = House::new(2, 2, 2);
+        let (first, second) = (house.spawn(), house.spawn());
+        first.join().unwrap();
+        second.join().unwrap();
+        house.close();
+    });
+}

@@ -154,12 +154,14 @@ impl<'a> Worker<'a> {
         let mut sched = self.pool.lock_sched();
         if searched {
             sched.searching = false;
+        }
+        // Also after a run: while another one searched, somebody may have found all threads busy, this one
+        // among them, and have left his work to whoever looks next.
+        self.pool.note_attended(&sched);
+        if !self.pool.run_queue.is_empty() && !sched.is_attended() {
+            sched.searching = true;
             self.pool.note_attended(&sched);
-            if !self.pool.run_queue.is_empty() && !sched.is_attended() {
-                sched.searching = true;
-                self.pool.note_attended(&sched);
-                return Some(Role::Search);
-            }
+            return Some(Role::Search);
         }
         let keep_alive = self.pool.config.keep_alive;
         let leave_at = sync::deadline_after(keep_alive);

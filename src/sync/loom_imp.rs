@@ -152,8 +152,9 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// Each use pairs with the other side of its handshake: see the named fences in the parent module.
 pub(crate) fn fence_seq_cst() {
-    loom::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    loom::sync::atomic::fence(Ordering::SeqCst);
 }
 
 /// A barrier that all threads pass stands in the model as a fence on both sides.

@@ -44,7 +44,7 @@ const FLOORS: &[&[&str]] = &[
         "task", "task::cell", "task::context", "task::unwind",
     ],
     // F5 engine: what an executor is.
-    &["engine", "engine::waiting"],
+    &["engine", "engine::inline", "engine::waiting"],
     // F6 front: what is public.
     &[
         "builder", "dispatched", "executor", "executor::guards", "executor::life", "join",

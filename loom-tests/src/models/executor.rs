@@ -77,7 +77,7 @@ fn join_races_worker() {
 /// Two threads run under one permit: each waits for the other, and sees what it did.
 #[test]
 fn run_races_run() {
-    model("run_races_run", Size::Wide, 400..=910, || {
+    model("run_races_run", Size::Wide, 440..=1_100, || {
         let house = House::new(1, 1, 1);
         let (exec, task) = (house.exec.clone(), house.task());
         let other = thread::spawn(move || exec.run(task).unwrap());
@@ -105,7 +105,7 @@ fn dispatch_races_raise() {
 /// A task that a worker runs and one that its caller runs: one after the other.
 #[test]
 fn run_races_worker() {
-    model("run_races_worker", Size::Wide, 3_600..=8_300, || {
+    model("run_races_worker", Size::Wide, 3_800..=8_700, || {
         let house = House::new(1, 1, 1);
         house.exec.execute(drop_result(house.task())).unwrap();
         house.exec.run(house.task()).unwrap();
@@ -245,7 +245,7 @@ fn panic_races_join() {
 /// Two queued tasks under two permits: workers and the joiner share them out.
 #[test]
 fn join_races_two_workers() {
-    model("join_races_two_workers", Size::Huge, 65..=150, || {
+    model("join_races_two_workers", Size::Huge, 67..=160, || {
         let house = House::new(2, 2, 2);
         let (first, second) = (house.spawn(), house.spawn());
         first.join().unwrap();

@@ -12,7 +12,7 @@ use crate::{Size, model};
 /// A task that is queued while the only permit comes back is run by one of the two threads.
 #[test]
 fn push_races_give() {
-    model("push_races_give", Size::Proof, 41..=200, || {
+    model("push_races_give", Size::Proof, 85..=200, || {
         let yard = Plan::new(1, 1).build();
         let holder = yard.beside(|yard| yard.run_and_give());
         yard.push(0).unwrap();
@@ -24,7 +24,7 @@ fn push_races_give() {
 /// Two tasks that are queued at once both run, under one permit one after the other.
 #[test]
 fn push_races_push() {
-    model("push_races_push", Size::Proof, 230..=800, || {
+    model("push_races_push", Size::Proof, 350..=800, || {
         let yard = Plan::new(1, 0).build();
         let other = yard.beside(|yard| assert!(yard.push(0).is_ok()));
         yard.push(1).unwrap();
@@ -36,7 +36,7 @@ fn push_races_push() {
 /// With two permits two tasks that are queued at once both start.
 #[test]
 fn push_races_push_with_enough_for_both() {
-    model("push_races_push_with_enough_for_both", Size::Proof, 2_100..=5_000, || {
+    model("push_races_push_with_enough_for_both", Size::Proof, 2_400..=5_600, || {
         let yard = Plan::new(2, 0).build();
         let other = yard.beside(|yard| assert!(yard.push(0).is_ok()));
         yard.push(1).unwrap();
@@ -62,7 +62,7 @@ fn give_races_give_with_two_queued() {
 /// A call of a free permit and a queued task: the call runs or is refused, the task runs.
 #[test]
 fn push_races_try_run() {
-    model("push_races_try_run", Size::Proof, 520..=2_700, || {
+    model("push_races_try_run", Size::Proof, 1_100..=2_700, || {
         let yard = Plan::new(1, 0).build();
         let other = yard.beside(|yard| assert!(yard.push(0).is_ok()));
         let ran = yard.try_run();
@@ -87,7 +87,7 @@ fn overtaking_races_claim() {
 /// A worker that would go on (T6) and a task that arrives: it goes on, or the token finds another.
 #[test]
 fn hand_on_races_push() {
-    model("hand_on_races_push", Size::Proof, 580..=2_200, || {
+    model("hand_on_races_push", Size::Proof, 960..=2_200, || {
         let yard = Plan { goes_on: true, ..Plan::new(1, 0) }.build();
         let worker = yard.beside(|yard| assert!(yard.push(0).is_ok()));
         yard.push(1).unwrap();

@@ -35,12 +35,27 @@ fn lower_races_claim() {
         let yard = Plan::new(1, 1).build();
         yard.push(0).unwrap();
         let worker = yard.beside(|yard| yard.run_and_give());
-        yard.carry_out(yard.gate.set_limit(0));
+        yard.pause();
         worker.join().unwrap();
         let queued = yard.gate.stats().tasks;
         assert_eq!(yard.floor.ran(), 2 - queued);
-        yard.carry_out(yard.gate.set_limit(1));
+        yard.resume(1);
         yard.assert_as_new(1, 2);
+    });
+}
+
+/// The limit goes to 0 while a worker would go on (T6): it gives its permit back instead.
+#[test]
+fn lower_races_hand_on() {
+    model("lower_races_hand_on", Size::Proof, 69..=160, || {
+        let yard = Plan { goes_on: true, ..Plan::new(1, 1) }.build();
+        yard.push(0).unwrap();
+        yard.push(1).unwrap();
+        let worker = yard.beside(|yard| yard.run_and_give());
+        yard.pause();
+        worker.join().unwrap();
+        yard.resume(1);
+        yard.assert_as_new(2, 3);
     });
 }
 
@@ -82,7 +97,7 @@ fn close_races_push() {
 /// or comes out, and the waiter runs or is told.
 #[test]
 fn shutdown_races_claim_and_arrive() {
-    model("shutdown_races_claim_and_arrive", Size::Wide, 3_700..=8_400, || {
+    model("shutdown_races_claim_and_arrive", Size::Wide, 3_900..=8_900, || {
         let yard = Plan::new(1, 1).build();
         yard.push(0).unwrap();
         let worker = yard.beside(|yard| yard.run_and_give());
@@ -113,7 +128,7 @@ fn shutdown_races_push() {
 /// The token is with a waiter when the line is emptied: it ends there.
 #[test]
 fn shutdown_races_turn() {
-    model("shutdown_races_turn", Size::Wide, 380..=870, || {
+    model("shutdown_races_turn", Size::Wide, 480..=1_100, || {
         let yard = Plan::new(1, 1).build();
         let waiter = yard.beside(|yard| assert_ne!(yard.stand(false), Out::Left));
         yard.run_and_give();

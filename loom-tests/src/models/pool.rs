@@ -42,8 +42,10 @@ enum Act {
     Settle,
     /// More of it can start: another worker is to serve this one.
     Share(Arc<Line>),
-    /// It puts this one into the run queue and waits until it was served.
+    /// It waits until this one was served.
     Await(Arc<Line>),
+    /// It puts this one into the run queue and waits until it was served.
+    SubmitAndAwait(Arc<Line>),
 }
 
 /// An executor, seen from below.
@@ -85,7 +87,8 @@ impl Serve for Line {
             Act::Nothing => {}
             Act::Settle => self.pool.settle(),
             Act::Share(other) => worker.share(Arc::clone(other) as Arc<dyn Serve>),
-            Act::Await(other) => {
+            Act::Await(other) => other.wait(),
+            Act::SubmitAndAwait(other) => {
                 other.submit();
                 other.wait();
             }
@@ -197,10 +200,10 @@ fn submit_races_rest() {
 /// What is submitted while the only worker runs something that waits for it gets another worker.
 #[test]
 fn submit_races_begin_of_run() {
-    model("submit_races_begin_of_run", Size::Wide, 1_200..=2_900, || {
+    model("submit_races_begin_of_run", Size::Wide, 1_400..=3_200, || {
         let pool = PoolCore::new(config(2));
         let inner = Line::new(&pool, Act::Nothing);
-        let outer = Line::new(&pool, Act::Await(Arc::clone(&inner)));
+        let outer = Line::new(&pool, Act::SubmitAndAwait(Arc::clone(&inner)));
         outer.submit();
         shut_down(&pool);
         inner.assert_served();
@@ -208,13 +211,29 @@ fn submit_races_begin_of_run() {
     });
 }
 
+/// Two are submitted while one worker searches, and the first waits for the second: the worker
+/// that found the first sends another.
+#[test]
+fn submit_races_search() {
+    model("submit_races_search", Size::Wide, 8_600..=20_000, || {
+        let pool = PoolCore::new(config(2));
+        let second = Line::new(&pool, Act::Nothing);
+        let first = Line::new(&pool, Act::Await(Arc::clone(&second)));
+        first.submit();
+        second.submit();
+        shut_down(&pool);
+        first.assert_served();
+        second.assert_served();
+    });
+}
+
 /// A worker that ends its run while another searches, finds work and needs one more: it is there.
 #[test]
 fn submit_races_end_of_run() {
-    model("submit_races_end_of_run", Size::Wide, 2_100..=5_000, || {
+    model("submit_races_end_of_run", Size::Wide, 2_300..=5_400, || {
         let pool = PoolCore::new(config(2));
         let inner = Line::new(&pool, Act::Nothing);
-        let outer = Line::new(&pool, Act::Await(Arc::clone(&inner)));
+        let outer = Line::new(&pool, Act::SubmitAndAwait(Arc::clone(&inner)));
         let first = Line::new(&pool, Act::Share(Arc::clone(&outer)));
         first.submit();
         shut_down(&pool);
@@ -250,6 +269,18 @@ fn retire_races_rest() {
         line.submit();
         // Nobody waits for the worker; the model ends when it does.
         pool.retire();
+    });
+}
+
+/// The last worker may not leave, and then may: whoever settles the debt wakes it.
+#[test]
+fn settle_races_rest() {
+    model("settle_races_rest", Size::Proof, 4_000..=9_100, || {
+        let pool = PoolCore::new(config(1));
+        assert!(pool.hold_thread());
+        pool.retire();
+        pool.settle();
+        shut_down(&pool);
     });
 }
 

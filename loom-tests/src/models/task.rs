@@ -28,6 +28,8 @@ impl Drop for Tracked {
 struct Traces {
     /// Written by the task, read by whoever may see what it did.
     work: Watched,
+    /// Written by the task's owner once the outcome is stored, as the permit's return is.
+    counted: Watched,
     panics_reported: AtomicUsize,
     closures_dropped: Arc<AtomicUsize>,
     results_dropped: Arc<AtomicUsize>,
@@ -37,6 +39,7 @@ impl Traces {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             work: Watched::new(),
+            counted: Watched::new(),
             panics_reported: AtomicUsize::new(0),
             closures_dropped: Arc::default(),
             results_dropped: Arc::default(),
@@ -46,6 +49,12 @@ impl Traces {
     /// The task has run, and this thread may know it.
     fn assert_work_is_seen(&self) {
         assert_eq!(self.work.read(), 1);
+    }
+
+    /// The task is done and all about it is counted, and this thread may know it.
+    fn assert_count_is_seen(&self) {
+        self.assert_work_is_seen();
+        assert_eq!(self.counted.read(), 1);
     }
 
     fn assert_dropped(&self, closures: usize, results: usize) {
@@ -71,13 +80,14 @@ fn task(traces: &Arc<Traces>, panics: bool) -> Arc<dyn Cell> {
     }))
 }
 
-/// A thread that runs the task, as its owner does: run, then publish.
+/// A thread that runs the task, as its owner does: run, count, then publish.
 fn owner(cell: &Arc<dyn Cell>, traces: &Arc<Traces>) -> thread::JoinHandle<()> {
     let (cell, traces) = (Arc::clone(cell), Arc::clone(traces));
     thread::spawn(move || {
         cell.run(&|body| body(), &|_| {
             traces.panics_reported.fetch_add(1, Relaxed);
         });
+        traces.counted.add_one();
         cell.publish();
     })
 }
@@ -99,7 +109,7 @@ fn publish_races_watch() {
         let cell = task(&traces, false);
         let owner = owner(&cell, &traces);
         wait_until_done(&*cell, &Parker::new());
-        traces.assert_work_is_seen();
+        traces.assert_count_is_seen();
         let result = cell.take();
         traces.assert_dropped(1, 0);
         assert!(result.is_ok());
@@ -146,7 +156,8 @@ impl Wake for Flag {
     }
 }
 
-/// Who is told that the task is done, because it was done before he could watch, sees its work.
+/// Who is told that the task is done, because it was done before he could watch, sees its work and
+/// what was counted after it.
 #[test]
 fn late_watch_sees_work() {
     model("late_watch_sees_work", Size::Proof, 3..=9, || {
@@ -154,14 +165,15 @@ fn late_watch_sees_work() {
         let cell = task(&traces, false);
         let owner = owner(&cell, &traces);
         if !cell.watch(Watcher::Thread(Parker::new().unparker())) {
-            traces.assert_work_is_seen();
+            traces.assert_count_is_seen();
             assert!(cell.take().is_ok());
         }
         owner.join().unwrap();
     });
 }
 
-/// Who sees that the task is done sees its work, and may take the result.
+/// Who sees that the task is done sees its work and what was counted after it, and may take the
+/// result.
 #[test]
 fn done_shows_work() {
     model("done_shows_work", Size::Proof, 6..=15, || {
@@ -169,7 +181,7 @@ fn done_shows_work() {
         let cell = task(&traces, false);
         let owner = owner(&cell, &traces);
         if cell.is_done() {
-            traces.assert_work_is_seen();
+            traces.assert_count_is_seen();
             assert!(cell.is_finished());
             assert!(cell.take().is_ok());
         }
@@ -231,7 +243,7 @@ fn panic_races_watch() {
         let owner = owner(&cell, &traces);
         wait_until_done(&*cell, &Parker::new());
         assert_eq!(traces.panics_reported.load(Relaxed), 1);
-        traces.assert_work_is_seen();
+        traces.assert_count_is_seen();
         assert!(matches!(cell.take(), Err(JoinError::Panicked(_))));
         owner.join().unwrap();
         drop(cell);

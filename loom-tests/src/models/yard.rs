@@ -7,7 +7,7 @@ use crate::line::Ticket;
 use crate::sync::Parker;
 use loom::thread;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// A task: its place in the list of those that were accepted.
 pub(super) type Job = usize;
@@ -51,6 +51,8 @@ pub(super) struct Yard {
     ends: [AtomicUsize; JOBS],
     /// Workers go on under their permit (T6), as long as they may.
     goes_on: bool,
+    /// The limit is 0 from now on.
+    paused: AtomicBool,
 }
 
 /// A yard's size: the limit, who runs at most at a time, and the numbers of the gate.
@@ -78,7 +80,8 @@ impl Plan {
             gate.try_take().unwrap();
         }
         let floor = Floor::new(self.at_most);
-        Arc::new(Yard { gate, books, floor, ends: Default::default(), goes_on: self.goes_on })
+        let (ends, paused) = Default::default();
+        Arc::new(Yard { gate, books, floor, ends, goes_on: self.goes_on, paused })
     }
 }
 
@@ -100,17 +103,38 @@ impl Yard {
     }
 
     fn work(&self) {
+        let paused = self.paused.load(Relaxed);
         let Claim::Run(job, _, errand) = self.gate.claim() else {
             return;
         };
+        assert!(!paused, "G1: a start at limit 0");
         self.carry_out(errand);
         let mut next = Some(job);
         while let Some(job) = next {
             self.floor.body();
             self.end(job);
-            next = if self.goes_on { self.gate.hand_on().map(|(job, _)| job) } else { None };
+            next = if self.goes_on { self.hand_on() } else { None };
         }
         self.carry_out(self.gate.give());
+    }
+
+    fn hand_on(&self) -> Option<Job> {
+        let paused = self.paused.load(Relaxed);
+        let next = self.gate.hand_on().map(|(job, _)| job);
+        assert!(next.is_none() || !paused, "G1: a start at limit 0");
+        next
+    }
+
+    /// Sets the limit to 0.
+    pub(super) fn pause(&self) {
+        assert_eq!(self.gate.set_limit(0), Errand::Nothing);
+        self.paused.store(true, Relaxed);
+    }
+
+    /// Sets the limit to `limit`, and does what is left to do.
+    pub(super) fn resume(&self, limit: usize) {
+        self.paused.store(false, Relaxed);
+        self.carry_out(self.gate.set_limit(limit));
     }
 
     /// A job ended, with a run or without.

@@ -49,6 +49,36 @@ impl Execute for WorkPermit {
     }
 }
 
+/// `run` with another bound on overtaking than the default.
+#[derive(Clone)]
+pub(crate) struct Overtaken<const TIMES: usize> {
+    executor: Executor,
+}
+
+impl<const TIMES: usize> Adapter for Overtaken<TIMES> {
+    const NAME: &'static str = match TIMES {
+        0 => "at most 0",
+        4 => "at most 4",
+        16 => "at most 16",
+        64 => "at most 64",
+        256 => "at most 256",
+        1024 => "at most 1024",
+        _ => panic!("give it a name"),
+    };
+
+    fn new(limit: usize) -> Self {
+        let builder = Pool::new().executor("bench").limit(limit).max_overtakes(TIMES);
+        Self { executor: builder.build().expect("the settings make sense") }
+    }
+}
+
+impl<const TIMES: usize> Run for Overtaken<TIMES> {
+    #[inline]
+    fn run(&mut self, work: impl FnOnce() + Send) {
+        self.executor.run(work).expect("nobody closes it");
+    }
+}
+
 /// `spawn` + `join`: always queued first.
 #[derive(Clone)]
 pub(crate) struct WorkPermitSpawn {

@@ -49,7 +49,7 @@ pub(crate) struct TokioSemaphore {
 }
 
 impl Adapter for TokioSemaphore {
-    const NAME: &'static str = "tokio acquire";
+    const NAME: &'static str = "tokio semaphore";
 
     fn new(limit: usize) -> Self {
         Self { permits: Arc::new(Semaphore::new(limit)) }

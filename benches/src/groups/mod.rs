@@ -176,6 +176,10 @@ pub struct Subject {
     pub timed: fn(&Setting, u64) -> Duration,
 }
 
+/// Callers are served evenly when none has less than this share of the mean. A low latency of a peer that lets some
+/// callers starve is paid for by those.
+pub const EVEN: f64 = 0.8;
+
 /// Beside what a target is judged.
 #[derive(Debug, Clone, Copy)]
 pub enum Against {
@@ -183,6 +187,8 @@ pub enum Against {
     Named(&'static str),
     /// The peer with the best median.
     BestPeer,
+    /// The best of the peers that serve their callers evenly: their least share is [`EVEN`] or more.
+    BestEvenPeer,
     /// Ourselves in the setting of this label.
     OursAt(&'static str),
     /// Nothing: the value itself is bounded.
@@ -263,8 +269,11 @@ pub const ALL: &[&Group] = &[
     &tasks::CHAINED_SPAWN,
 ];
 
+/// Groups that are measured only when they are asked for.
+pub const ASKED_FOR: &[&Group] = &[&saturated::OVERTAKES];
+
 /// The group of this name.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static Group> {
-    ALL.iter().find(|group| group.name == name).copied()
+    ALL.iter().chain(ASKED_FOR).find(|group| group.name == name).copied()
 }

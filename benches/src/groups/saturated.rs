@@ -7,11 +7,11 @@
 //! Not compared: callers that are futures, work that blocks, and open loops, where callers do not slow down.
 //! With fewer cores than callers the tails at 10 µs are time slices of the system: no limit has them too.
 
-use super::{Against, Bound, Effort, Group, Metric, Sample, Setting, Subject, Target};
+use super::{Against, Bound, EVEN, Effort, Group, Metric, Sample, Setting, Subject, Target};
 use crate::adapter::{Adapter, Ask, Run};
 use crate::adapters::bare::{BareCall, BarePool};
 use crate::adapters::channels::{CrossbeamChannel, Kanal};
-use crate::adapters::ours::WorkPermit;
+use crate::adapters::ours::{Overtaken, WorkPermit};
 use crate::adapters::pools::{Rayon, Threadpool};
 use crate::adapters::semaphores::{AsyncLock, ParkingLot};
 use crate::adapters::tokio_recipes::{TokioSemaphore, TryElseSpawnBlocking};
@@ -64,12 +64,37 @@ pub(super) const RUN: Group = Group {
             bound: Bound::AtMost(1.0),
         },
         Target {
+            metric: Metric::P99,
+            at: MORE_CALLERS_THAN_PERMITS,
+            against: Against::BestEvenPeer,
+            bound: Bound::AtMost(1.0),
+        },
+        Target {
             metric: Metric::LeastShare,
             at: MORE_CALLERS_THAN_PERMITS,
             against: Against::Nothing,
-            bound: Bound::AtLeast(0.8),
+            bound: Bound::AtLeast(EVEN),
         },
     ],
+};
+
+/// For choosing the default of `max_overtakes`; measured only when it is asked for.
+pub(super) const OVERTAKES: Group = Group {
+    name: "overtakes",
+    question: "saturated_run with other bounds on overtaking: what order costs, and what waiting gains",
+    headline: Metric::PerSecond,
+    settings: SETTINGS,
+    subjects: &[
+        run::<WorkPermit>(),
+        run::<BareCall>(),
+        run::<Overtaken<0>>(),
+        run::<Overtaken<4>>(),
+        run::<Overtaken<16>>(),
+        run::<Overtaken<64>>(),
+        run::<Overtaken<256>>(),
+        run::<Overtaken<1024>>(),
+    ],
+    targets: &[],
 };
 
 pub(super) const DISPATCH_JOIN: Group = Group {

@@ -37,9 +37,11 @@ fn fail(message: &str) -> ExitCode {
 
 fn report(options: &Options) -> io::Result<()> {
     let began = Instant::now();
-    let wanted = |group: &&Group| options.only.is_empty() || options.only.contains(&group.name);
-    let groups = groups::ALL.iter().copied().filter(wanted);
-    let results: Vec<Results> = groups.map(|group| measure(group, options)).collect();
+    let groups: Vec<&'static Group> = match options.only.as_slice() {
+        [] => groups::ALL.to_vec(),
+        names => names.iter().filter_map(|name| groups::named(name)).collect(),
+    };
+    let results: Vec<Results> = groups.iter().map(|group| measure(group, options)).collect();
     if options.markdown {
         print!("{}", markdown::header(options));
     }

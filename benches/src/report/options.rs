@@ -11,7 +11,7 @@ report [--rounds N] [--only GROUP[,GROUP]] [--quick] [--markdown] [--out DIR] [-
   --quick        fewer settings, shorter measurements: a first impression
   --markdown     print what the README has: date, commit, machine, the table of ratios, latencies
   --out DIR      where plots and samples.csv go (default target/bench-report)
-  --list         print the groups and what they ask";
+  --list         print the groups and what they ask; the last is measured only when asked for";
 
 /// What to measure and where to put it.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ fn group(name: &str) -> Result<&'static str, String> {
 
 fn list() -> String {
     let line = |group: &&groups::Group| format!("  {:<24} {}\n", group.name, group.question);
-    groups::ALL.iter().map(line).collect()
+    groups::ALL.iter().chain(groups::ASKED_FOR).map(line).collect()
 }
 
 #[cfg(test)]
@@ -112,6 +112,6 @@ mod tests {
     #[test]
     fn the_list_has_every_group_once() {
         let Ok(Wanted::Text(list)) = parse_all("--list") else { panic!("refused") };
-        assert_eq!(list.lines().count(), groups::ALL.len());
+        assert_eq!(list.lines().count(), groups::ALL.len() + groups::ASKED_FOR.len());
     }
 }

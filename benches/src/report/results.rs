@@ -1,6 +1,6 @@
 //! What was measured of one group, and what follows from it.
 
-use crate::groups::{Against, Group, Metric, Role, Sample, Setting, Target};
+use crate::groups::{Against, EVEN, Group, Metric, Role, Sample, Setting, Target};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -83,8 +83,25 @@ impl Results {
 
     /// The peer with the best median.
     pub(crate) fn best_peer(&self, label: &'static str, metric: Metric) -> Option<usize> {
+        self.best_of(self.with_role(Role::Peer), label, metric)
+    }
+
+    fn best_even_peer(&self, label: &'static str, metric: Metric) -> Option<usize> {
+        let is_even = |peer: &usize| {
+            let share = self.spread(label, *peer, Metric::LeastShare);
+            share.is_some_and(|share| share.median >= EVEN)
+        };
+        self.best_of(self.with_role(Role::Peer).filter(is_even), label, metric)
+    }
+
+    fn best_of(
+        &self,
+        subjects: impl Iterator<Item = usize>,
+        label: &'static str,
+        metric: Metric,
+    ) -> Option<usize> {
         let sign = if metric.more_is_better() { -1.0 } else { 1.0 };
-        let medians = self.with_role(Role::Peer).filter_map(|peer| {
+        let medians = subjects.filter_map(|peer| {
             self.spread(label, peer, metric).map(|spread| (peer, sign * spread.median))
         });
         medians.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(peer, _)| peer)
@@ -108,6 +125,7 @@ impl Results {
         let other = match target.against {
             Against::Nothing => None,
             Against::BestPeer => Some((label, self.best_peer(label, metric)?)),
+            Against::BestEvenPeer => Some((label, self.best_even_peer(label, metric)?)),
             Against::OursAt(at) => Some((at, self.ours()?)),
             Against::Named(name) => {
                 Some((label, subjects.iter().position(|subject| subject.name == name)?))
@@ -177,10 +195,23 @@ mod tests {
     fn the_best_peer_is_no_limit_and_not_ourselves() {
         let results = filled("inline_free", |_, at| (1 + at) as f64);
         let best = results.best_peer("1 thread", Metric::NsPerCall).unwrap();
-        assert_eq!(results.group.subjects[best].name, "tokio acquire");
+        assert_eq!(results.group.subjects[best].name, "tokio semaphore");
         let results = filled("execute_throughput", |_, at| (1 + at) as f64);
         let best = results.best_peer("1 producer, unbounded", Metric::PerSecond).unwrap();
         assert_eq!(best, results.group.subjects.len() - 1, "more is better");
+    }
+
+    #[test]
+    fn peers_that_let_callers_starve_are_passed_over() {
+        let group = groups::named("saturated_run").unwrap();
+        let (setting, mut results) = (&group.settings[3], Results::new(group, false));
+        for at in 0..group.subjects.len() {
+            let share = if at == 2 { 0.1 } else { 0.9 };
+            let sample = vec![(Metric::P99, (1 + at) as f64), (Metric::LeastShare, share)];
+            results.add(setting, at, &sample);
+        }
+        assert_eq!(results.best_peer(setting.label, Metric::P99), Some(2));
+        assert_eq!(results.best_even_peer(setting.label, Metric::P99), Some(3));
     }
 
     #[test]
@@ -200,7 +231,7 @@ mod tests {
                 let found = match target.against {
                     Against::Named(name) => group.subjects.iter().any(|s| s.name == name),
                     Against::OursAt(label) => group.settings.iter().any(|s| s.label == label),
-                    Against::BestPeer | Against::Nothing => true,
+                    Against::BestPeer | Against::BestEvenPeer | Against::Nothing => true,
                 };
                 assert!(found, "{}: {target:?}", group.name);
             }

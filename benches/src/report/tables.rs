@@ -83,8 +83,12 @@ fn judged(results: &Results, setting: &Setting, target: Option<&Target>) -> [Str
             target.metric.show(judgement.found.median),
         ),
         Some(name) => {
-            let best = if matches!(target.against, Against::BestPeer) { "best peer" } else { name };
-            (format!("{sign} {factor} × {best}"), show_ratio(judgement.found))
+            let other = match target.against {
+                Against::BestPeer => "best peer".to_owned(),
+                Against::BestEvenPeer => format!("best even peer ({name})"),
+                _ => name.to_owned(),
+            };
+            (format!("{sign} {factor} × {other}"), show_ratio(judgement.found))
         }
     };
     [wanted, found, if judgement.met { "yes" } else { "**no**" }.to_owned()]

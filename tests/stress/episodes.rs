@@ -2,7 +2,7 @@
 //! the way stays forgotten, so the drain at the end of each episode finds it.
 #![forbid(unsafe_code)]
 
-use crate::mixed::{self, End};
+use crate::mixed::{self, End, Limits};
 use crate::support::{HANG, Numbers, within};
 use std::time::Duration;
 use work_permit::Pool;
@@ -20,7 +20,9 @@ fn episodes(episodes: u64, keep_alive: Duration) {
             let threads = 2 + numbers.below(2);
             let calls = threads * (1 + numbers.below(8));
             let end = if numbers.one_in(4) { End::ShutDown } else { End::Drained };
-            mixed::run(&builder.build().unwrap(), threads, calls, 1000 * episode, end);
+            let limits = if numbers.one_in(2) { Limits::Change } else { Limits::Stay };
+            let exec = builder.build().unwrap();
+            mixed::run(&exec, (threads, calls), 1000 * episode, limits, end);
         }
     });
 }

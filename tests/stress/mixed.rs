@@ -30,13 +30,17 @@ struct Noted {
 }
 
 impl Noted {
-    fn run(&self, panics: bool) {
+    fn run(&self, panics: bool, lingers: bool) {
         if IS_OUTSIDE.get() {
             self.ran_outside.fetch_add(1, Relaxed);
         } else {
             let _inside = self.meter.enter();
             self.ran.fetch_add(1, Relaxed);
             self.panicked.fetch_add(u64::from(panics), Relaxed);
+            if lingers {
+                // So that one too many is seen.
+                thread::yield_now();
+            }
         }
         if panics {
             resume_unwind(Box::new("a task's panic"));
@@ -58,16 +62,18 @@ struct Caller {
     exec: Executor,
     noted: Arc<Noted>,
     numbers: Numbers,
+    limits: Limits,
     tally: Tally,
     pending: Vec<Dispatched<()>>,
 }
 
 impl Caller {
-    fn new(exec: &Executor, noted: &Arc<Noted>, seed: u64) -> Self {
+    fn new(exec: &Executor, noted: &Arc<Noted>, seed: u64, limits: Limits) -> Self {
         Self {
             exec: exec.clone(),
             noted: Arc::clone(noted),
             numbers: Numbers::from_seed(seed),
+            limits,
             tally: Tally::default(),
             pending: Vec::new(),
         }
@@ -76,8 +82,8 @@ impl Caller {
     /// A task that notes its run, and sometimes panics.
     fn task(&mut self) -> impl FnOnce() + Send + 'static {
         let noted = Arc::clone(&self.noted);
-        let panics = self.numbers.one_in(64);
-        move || noted.run(panics)
+        let (panics, lingers) = (self.numbers.one_in(64), self.numbers.one_in(16));
+        move || noted.run(panics, lingers)
     }
 
     /// Notes the answer to a call that may have run its task here. `None`: refused, or ended in a panic.
@@ -104,7 +110,8 @@ impl Caller {
         self.tally.calls += 1;
         match call() {
             Ok(guard) => {
-                let _inside = self.noted.meter.enter();
+                // Left before the guard goes.
+                drop(self.noted.meter.enter());
                 drop(guard);
             }
             Err(_) => self.tally.refused += 1,
@@ -194,7 +201,7 @@ impl Caller {
 
     fn call(&mut self) {
         let exec = self.exec.clone();
-        if self.numbers.one_in(256) {
+        if self.limits == Limits::Change && self.numbers.one_in(256) {
             self.resize();
         }
         match self.numbers.below(16) {
@@ -250,6 +257,13 @@ impl Caller {
     }
 }
 
+/// Whether callers change the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limits {
+    Change,
+    Stay,
+}
+
 /// How an executor comes to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
@@ -275,7 +289,13 @@ fn shut_down(exec: &Executor, seed: u64) -> u64 {
 }
 
 /// `threads` callers make `calls` calls in all; then the books must balance.
-pub(crate) fn run(exec: &Executor, threads: u64, calls: u64, seed: u64, end: End) -> Tally {
+pub(crate) fn run(
+    exec: &Executor,
+    (threads, calls): (u64, u64),
+    seed: u64,
+    limits: Limits,
+    end: End,
+) -> Tally {
     let noted = Arc::new(Noted::default());
     let (mut sum, mut unrun) = (Tally::default(), 0);
     let limit = exec.limit();
@@ -283,7 +303,7 @@ pub(crate) fn run(exec: &Executor, threads: u64, calls: u64, seed: u64, end: End
         let shut = (end == End::ShutDown).then(|| s.spawn(|| shut_down(exec, seed)));
         let callers: Vec<_> = (0..threads)
             .map(|n| {
-                let mut caller = Caller::new(exec, &noted, seed + n);
+                let mut caller = Caller::new(exec, &noted, seed + n, limits);
                 s.spawn(move || {
                     while caller.tally.calls < calls / threads {
                         caller.call();
@@ -313,18 +333,27 @@ pub(crate) fn run(exec: &Executor, threads: u64, calls: u64, seed: u64, end: End
     let told = (noted.ran.load(Relaxed), noted.panicked.load(Relaxed));
     assert_eq!((stats.completed, stats.panicked), told, "seed {seed}: {stats:?}");
     assert_eq!(noted.ran_outside.load(Relaxed), unrun.div_ceil(2));
-    assert!(noted.meter.peak() <= MAX_LIMIT as usize, "{noted:?}");
+    let most = match limits {
+        Limits::Change => MAX_LIMIT as usize,
+        Limits::Stay => limit,
+    };
+    assert!(noted.meter.peak() <= most, "seed {seed}: {noted:?}");
     sum
 }
 
 fn mixed(calls: u64) {
     within(HANG * 20, move || {
-        for (seed, limit) in [(1, 1), (1_000, 2), (2_000, 8)] {
+        for (seed, limit, limits) in [
+            (1, 1, Limits::Stay),
+            (1_000, 2, Limits::Change),
+            (2_000, 3, Limits::Stay),
+            (3_000, 8, Limits::Change),
+        ] {
             let pool = Pool::new();
             let exec = pool.executor("mixed").limit(limit).build().unwrap();
             let began = Instant::now();
-            let sum = run(&exec, 8, calls / 3, seed, End::Drained);
-            println!("limit {limit} first: {sum:?} in {:?}, {pool:?}", began.elapsed());
+            let sum = run(&exec, (8, calls / 4), seed, limits, End::Drained);
+            println!("limit {limit}, {limits:?}: {sum:?} in {:?}, {pool:?}", began.elapsed());
             pool.shutdown(HANG).unwrap();
         }
     });

@@ -347,3 +347,6 @@ impl<T, L: Ledger> Gate<T, L> {
         self.tell_if_quiet(inner);
     }
 }
+
+#[cfg(all(test, not(work_permit_loom)))]
+mod lease_stress;

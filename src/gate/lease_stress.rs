@@ -39,6 +39,7 @@ impl Lot {
         let inside = 1 + self.inside.fetch_add(1, Relaxed);
         assert!(inside <= self.limit, "G1: {inside} of {}", self.limit);
         self.ran.fetch_add(1, Relaxed);
+        (0..20).for_each(|_| std::hint::spin_loop());
         self.inside.fetch_sub(1, Relaxed);
     }
 
@@ -88,33 +89,41 @@ impl Lot {
 }
 
 fn storm(barrier: Barrier, limit: usize, owners: usize) {
-    const RUNS: u64 = 200_000;
+    const RUNS: u64 = 100_000;
     let lot = Lot::new(limit, barrier);
-    let queued = 5_000;
+    let at_work = plain::AtomicU64::new(owners as u64);
     thread::scope(|scope| {
         for slot in 0..owners {
-            let lot = &lot;
+            let (lot, at_work) = (&lot, &at_work);
             scope.spawn(move || {
                 let mut ran = 0;
                 while ran < RUNS {
                     ran += u64::from(lot.run(slot));
                 }
+                at_work.fetch_sub(1, Relaxed);
             });
         }
+        // A thread beyond the slots, then a task, then a lower limit and a raise, all the time.
         scope.spawn(|| {
-            for n in 0..queued {
-                // A thread beyond the slots, then a task, then a raise and a lower limit.
+            for n in 0_u64.. {
                 lot.run(usize::MAX);
-                let (_, errand) = lot.gate.push((), 0).expect("the line is long enough");
-                lot.carry_out(errand);
-                if n % 8 == 0 {
+                if n % 16 == 0 {
+                    let (_, errand) = lot.gate.push((), 0).expect("the line is long enough");
+                    lot.carry_out(errand);
+                }
+                if n % 64 == 0 {
                     lot.carry_out(lot.gate.set_limit(0));
                     lot.carry_out(lot.gate.set_limit(limit));
+                }
+                // Long enough apart for leases to be kept again.
+                (0..n % 1_000).for_each(|_| std::hint::spin_loop());
+                if at_work.load(Relaxed) == 0 {
+                    break;
                 }
             }
         });
     });
-    assert!(lot.ran.load(Relaxed) >= owners as u64 * RUNS + queued);
+    assert!(lot.ran.load(Relaxed) >= owners as u64 * RUNS);
     lot.assert_whole();
 }
 

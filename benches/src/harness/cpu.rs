@@ -53,6 +53,25 @@ fn rusage(who: libc::c_int) -> (Duration, u64) {
     (time(usage.ru_utime) + time(usage.ru_stime), waits)
 }
 
+/// CPU time that all processes of the machine have used, its hypervisor's other guests included as far as they kept
+/// this one waiting. `None`: the system does not tell.
+#[cfg(target_os = "linux")]
+pub(crate) fn machine() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let ticks = text.lines().next()?.split_whitespace().skip(1);
+    let ticks: Vec<u64> = ticks.map_while(|number| number.parse().ok()).collect();
+    // The fourth and fifth are idleness; those from the ninth on are in the first two already.
+    let busy: u64 = ticks.iter().take(3).chain(ticks.iter().take(8).skip(5)).sum();
+    // SAFETY: the call has no duties.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    Some(Duration::from_secs_f64(busy as f64 / per_second.max(1) as f64))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn machine() -> Option<Duration> {
+    None
+}
+
 /// Waits until the threads of the last subject have ended, for a second at most: its pool must not run into
 /// the next measurement.
 pub(crate) fn wait_for_threads_to_end() {

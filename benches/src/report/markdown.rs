@@ -5,7 +5,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub(crate) fn header(options: &Options) -> String {
+/// `meanwhile`: how long it took, and what else the machine did.
+pub(crate) fn header(options: &Options, meanwhile: &str) -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let (year, month, day) = date(seconds / 86_400);
     let commit = commit().unwrap_or_else(|| "unknown".to_owned());
@@ -13,7 +14,7 @@ pub(crate) fn header(options: &Options) -> String {
     let length = if options.quick { "quick, " } else { "" };
     format!(
         "{year}-{month:02}-{day:02}, commit {commit}, {cores} {} cores ({}), {length}medians of {} \
-         interleaved rounds.\n\n",
+         interleaved rounds, {meanwhile}.\n\n",
         std::env::consts::ARCH,
         std::env::consts::OS,
         options.rounds

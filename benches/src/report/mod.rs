@@ -11,7 +11,7 @@ use crate::harness::cpu;
 use options::{Options, Wanted};
 use results::Results;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 /// Does what the command line asks for.
@@ -36,14 +36,15 @@ fn fail(message: &str) -> ExitCode {
 }
 
 fn report(options: &Options) -> io::Result<()> {
-    let began = Instant::now();
+    let meanwhile = Meanwhile::begin();
     let groups: Vec<&'static Group> = match options.only.as_slice() {
         [] => groups::ALL.to_vec(),
         names => names.iter().filter_map(|name| groups::named(name)).collect(),
     };
     let results: Vec<Results> = groups.iter().map(|group| measure(group, options)).collect();
+    let meanwhile = meanwhile.end();
     if options.markdown {
-        print!("{}", markdown::header(options));
+        print!("{}", markdown::header(options, &meanwhile));
     }
     println!("{}", tables::ratios(&results));
     println!("{}", tables::latencies(&results, options.markdown));
@@ -51,9 +52,31 @@ fn report(options: &Options) -> io::Result<()> {
         println!("{}", tables::everything(&results));
     }
     write_files(&results, options)?;
-    let (seconds, folder) = (began.elapsed().as_secs(), options.out.display());
-    eprintln!("{seconds} s; plots and samples.csv are in {folder}");
+    eprintln!("{meanwhile}; plots and samples.csv are in {}", options.out.display());
     Ok(())
+}
+
+/// How long it took, and how much other processes took of the machine: what a range can be due to.
+struct Meanwhile {
+    began: Instant,
+    own: Duration,
+    machine: Option<Duration>,
+}
+
+impl Meanwhile {
+    fn begin() -> Self {
+        Self { began: Instant::now(), own: cpu::usage().cpu, machine: cpu::machine() }
+    }
+
+    fn end(&self) -> String {
+        let seconds = self.began.elapsed().as_secs_f64();
+        let own = cpu::usage().cpu.saturating_sub(self.own).as_secs_f64();
+        let others = self.machine.zip(cpu::machine()).map(|(before, after)| {
+            let all = after.saturating_sub(before).as_secs_f64();
+            format!("; other processes used {:.2} cores meanwhile", (all - own).max(0.0) / seconds)
+        });
+        format!("{seconds:.0} s{}", others.unwrap_or_default())
+    }
 }
 
 /// Interleaved: every round measures every subject in every setting, beginning with another subject each time.

@@ -1,6 +1,6 @@
 //! A cancellation, a timeout or a shutdown in the very moment of a grant.
 
-use crate::support::{Meter, Numbers, assert_quiet, executor, hang_guard, until, within};
+use crate::support::{Meter, Numbers, assert_quiet, block_on, executor, hang_guard, until, within};
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
@@ -268,20 +268,35 @@ fn b23_no_waiter_sleeps_through_a_shutdown() {
     });
 }
 
+/// Somebody goes to sleep on a handle in the moment in which its task ends.
+fn sleepers_meet_ends(sleep_on: fn(JoinHandle<()>)) {
+    let exec = executor(1);
+    let mut numbers = Numbers::from_seed(25);
+    for n in 0..50_000 {
+        // 0: not started, 1: it runs, 2: it may end.
+        let stage = Arc::new(AtomicU64::new(0));
+        let of_task = Arc::clone(&stage);
+        let task = move || {
+            of_task.store(1, SeqCst);
+            until("it may end", || of_task.load(SeqCst) == 2);
+        };
+        let handle = exec.spawn(task).unwrap();
+        until("it runs", || stage.load(SeqCst) == 1);
+        stage.store(2, SeqCst);
+        spin(numbers.below(60));
+        sleep_on(handle);
+        assert_eq!(exec.stats().completed, n + 1, "counted before anybody knows");
+    }
+    exec.drain(Duration::MAX).unwrap();
+    assert_quiet(&exec);
+}
+
 #[test]
 fn b23_no_joiner_sleeps_through_the_end_of_its_task() {
-    hang_guard(|| {
-        let exec = executor(1);
-        let mut numbers = Numbers::from_seed(25);
-        for n in 0..50_000 {
-            let work = numbers.below(300);
-            let handle = exec.spawn(move || spin(work)).unwrap();
-            // Let it start, now and then; then the joiner meets its end.
-            spin(numbers.below(600));
-            handle.join().unwrap();
-            assert_eq!(exec.stats().completed, n + 1, "counted before the joiner knows");
-        }
-        exec.drain(Duration::MAX).unwrap();
-        assert_quiet(&exec);
-    });
+    hang_guard(|| sleepers_meet_ends(|handle| handle.join().unwrap()));
+}
+
+#[test]
+fn b23_no_future_sleeps_through_the_end_of_its_task() {
+    hang_guard(|| sleepers_meet_ends(|handle| block_on(handle).unwrap()));
 }

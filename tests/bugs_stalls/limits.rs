@@ -285,3 +285,27 @@ fn b46_a_join_without_time_neither_runs_nor_loses_the_task() {
         assert_quiet(&exec);
     });
 }
+
+#[test]
+fn b46_a_join_without_time_leaves_a_task_that_could_run_alone() {
+    hang_guard(|| {
+        let pool = Pool::builder().max_threads(1).build().unwrap();
+        let build = |name| pool.executor(name).limit(1).build().unwrap();
+        let (blocks, exec) = (build("blocks"), build("could run"));
+        let go = Latch::new();
+        let closed = go.clone();
+        blocks.execute(move || closed.wait()).unwrap();
+        until("the only thread is busy", || blocks.stats().on_workers == 1);
+        let here = thread::current().id();
+        let mut handle = exec.spawn(move || thread::current().id() == here).unwrap();
+        for _ in 0..100 {
+            handle = handle.join_timeout(Duration::ZERO).unwrap_err();
+        }
+        assert_eq!((exec.stats().queued, exec.stats().free), (1, 1));
+        let done = handle.join_timeout(Duration::from_secs(50)).unwrap();
+        assert!(done.unwrap(), "with time it runs here, under the free permit");
+        go.open();
+        pool.shutdown(Duration::MAX).unwrap();
+        assert_quiet(&exec);
+    });
+}

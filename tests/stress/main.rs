@@ -7,6 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod calm;
 mod episodes;
 mod mixed;
 mod wake_ups;

@@ -164,8 +164,9 @@ impl Lease {
         self.streak.store(0, Relaxed);
         self.served_before.store(self.served(), Relaxed);
         leases.out.fetch_add(1, Relaxed);
-        // Release: pairs with the collector's read of LEASED, for what was done under the permit.
-        self.state.store(LEASED, Release);
+        // Release: pairs with the collector's read of LEASED, for what was done under the permit before it was
+        // kept. The fence below comes too late for that; loom lets two such fences order all before them.
+        self.state.store(LEASED, Release); // mutant: loom's fences hide it, see above
         Barrier::Fences.heavy();
         if is_calm() {
             return End::Done;
@@ -247,9 +248,10 @@ impl Leases {
         let (mut marked, mut served) = (0, 0);
         for lease in all.clone() {
             // Acquire: pairs with `keep_slow`, for what was done under the permit before it was kept.
-            if lease.state.compare_exchange(LEASED, RECALLED, Acquire, Relaxed).is_ok() {
+            let recalled = lease.state.compare_exchange(LEASED, RECALLED, Acquire, Relaxed); // mutant: see `keep_slow`
+            if recalled.is_ok() {
                 marked += 1;
-                served += lease.served() - lease.served_before.load(Relaxed);
+                served += lease.served().saturating_sub(lease.served_before.load(Relaxed));
             }
         }
         if marked == 0 {

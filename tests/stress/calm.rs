@@ -6,9 +6,8 @@ use crate::support::{
     Latch, Meeting, Meter, Numbers, assert_quiet, block_on, executor, hang_guard, until,
 };
 use std::hint;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use work_permit::{Executor, Reason};
 
@@ -199,5 +198,44 @@ fn an_executor_ends_beside_threads_that_are_used_to_it() {
         }
         drop(tx);
         caller.join().unwrap();
+    });
+}
+
+/// Two groups of as many threads as there are permits take turns: at any moment a caller finds at least one
+/// permit that no other caller has, however used to it the threads of the other group are.
+fn take_turns(permits: usize, rounds: usize) {
+    let exec = executor(permits);
+    let turn = Barrier::new(2 * permits);
+    // Those whose turn it is are awake, and begin in the same instant.
+    let (ready, refused) = (AtomicUsize::new(0), AtomicU64::new(0));
+    thread::scope(|s| {
+        for n in 0..2 * permits {
+            let (exec, turn, ready, refused) = (&exec, &turn, &ready, &refused);
+            s.spawn(move || {
+                for round in 0..rounds {
+                    turn.wait();
+                    if round % 2 == n % 2 {
+                        ready.fetch_add(1, SeqCst);
+                        until("all ready", || ready.load(SeqCst) >= permits * (round + 1));
+                        let call = || u64::from(exec.try_run(|| ()).is_err());
+                        // Enough of them for a thread to get used to its permit.
+                        refused.fetch_add((0..200).map(|_| call()).sum(), SeqCst);
+                    }
+                    turn.wait();
+                }
+            });
+        }
+    });
+    let refused = refused.load(SeqCst);
+    assert_eq!(refused, 0, "refusals, with {permits} callers for {permits} permits");
+    assert_quiet(&exec);
+}
+
+#[test]
+fn as_many_callers_as_permits_are_never_refused() {
+    hang_guard(|| {
+        for (permits, rounds) in [(1, 1_000), (2, 4_000), (3, 4_000)] {
+            take_turns(permits, rounds);
+        }
     });
 }

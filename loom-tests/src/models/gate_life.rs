@@ -9,7 +9,7 @@ use crate::{Size, model};
 fn raise_races_push() {
     model("raise_races_push", Size::Proof, 4..=10, || {
         let yard = Plan { at_most: 1, ..Plan::new(0, 0) }.build();
-        let other = yard.beside(|yard| yard.carry_out(yard.gate.set_limit(1)));
+        let other = yard.beside(|yard| yard.set_limit(1));
         yard.push(0).unwrap();
         other.join().unwrap();
         yard.assert_as_new(1, 1);
@@ -21,7 +21,7 @@ fn raise_races_push() {
 fn raise_races_arrive() {
     model("raise_races_arrive", Size::Proof, 44..=99, || {
         let yard = Plan { at_most: 1, ..Plan::new(0, 0) }.build();
-        let other = yard.beside(|yard| yard.carry_out(yard.gate.set_limit(1)));
+        let other = yard.beside(|yard| yard.set_limit(1));
         assert_eq!(yard.stand(false), Out::Ran);
         other.join().unwrap();
         yard.assert_as_new(0, 1);
@@ -31,15 +31,15 @@ fn raise_races_arrive() {
 /// The limit goes to 0 while a worker comes for a task: it starts before, or after the next raise.
 #[test]
 fn lower_races_claim() {
-    model("lower_races_claim", Size::Proof, 45..=110, || {
-        let yard = Plan::new(1, 1).build();
+    model("lower_races_claim", Size::Proof, 46..=110, || {
+        let yard = Plan { may_pause: true, ..Plan::new(1, 1) }.build();
         yard.push(0).unwrap();
         let worker = yard.beside(|yard| yard.run_and_give());
-        yard.pause();
+        yard.set_limit(0);
         worker.join().unwrap();
         let queued = yard.gate.stats().tasks;
         assert_eq!(yard.floor.ran(), 2 - queued);
-        yard.resume(1);
+        yard.set_limit(1);
         yard.assert_as_new(1, 2);
     });
 }
@@ -47,14 +47,14 @@ fn lower_races_claim() {
 /// The limit goes to 0 while a worker would go on (T6): it gives its permit back instead.
 #[test]
 fn lower_races_hand_on() {
-    model("lower_races_hand_on", Size::Proof, 69..=160, || {
-        let yard = Plan { goes_on: true, ..Plan::new(1, 1) }.build();
+    model("lower_races_hand_on", Size::Proof, 71..=160, || {
+        let yard = Plan { goes_on: true, may_pause: true, ..Plan::new(1, 1) }.build();
         yard.push(0).unwrap();
         yard.push(1).unwrap();
         let worker = yard.beside(|yard| yard.run_and_give());
-        yard.pause();
+        yard.set_limit(0);
         worker.join().unwrap();
-        yard.resume(1);
+        yard.set_limit(1);
         yard.assert_as_new(2, 3);
     });
 }
@@ -68,7 +68,7 @@ fn lower_races_gives() {
         yard.push(0).unwrap();
         let first = yard.beside(|yard| yard.run_and_give());
         let second = yard.beside(|yard| yard.run_and_give());
-        yard.carry_out(yard.gate.set_limit(1));
+        yard.set_limit(1);
         first.join().unwrap();
         second.join().unwrap();
         yard.assert_as_new(1, 3);

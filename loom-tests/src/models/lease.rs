@@ -8,9 +8,9 @@
 use super::Floor;
 use super::yard::{Books, Job};
 use crate::counters::{self, Slots};
-use crate::gate::{Arrival, Claim, Denied, Errand, Gate, Turn};
-use crate::lease::Leases;
-use crate::permits::state::Refusal;
+use crate::gate::{Arrival, Claim, Denied, Errand, Gate, Grant, Turn};
+use crate::lease::{Leases, Mark};
+use crate::permits::state::{Refusal, Take};
 use crate::sync::{Barrier, Parker};
 use crate::{Size, model};
 use loom::thread;
@@ -58,15 +58,17 @@ impl Lot {
     /// An inline run of the thread with this slot.
     fn run(&self, slot: usize) -> Result<(), Refusal> {
         let slot = &self.slots[slot];
+        let mark = self.gate.lease_mark();
         let grant = match self.gate.enter(Some(slot)) {
             Ok(grant) => grant,
+            Err(Denied::InHand) if self.gate.is_calm() => Grant::Taken(Take::Taken),
             Err(Denied::InHand) => {
                 self.carry_out(self.gate.give());
                 self.take()?;
                 return self.run_and_give();
             }
             Err(Denied::Refused(refusal)) => {
-                self.recall(refusal)?;
+                self.recall(refusal, mark)?;
                 return self.run_and_give();
             }
         };
@@ -88,16 +90,14 @@ impl Lot {
     }
 
     fn take(&self) -> Result<(), Refusal> {
-        self.gate.try_take().map(drop).or_else(|refusal| self.recall(refusal))
+        let mark = self.gate.lease_mark();
+        self.gate.try_take().map(drop).or_else(|refusal| self.recall(refusal, mark))
     }
 
-    fn recall(&self, refusal: Refusal) -> Result<(), Refusal> {
-        if refusal == Refusal::Saturated && self.gate.has_leases() {
-            let (permits, errand) = self.gate.recall();
-            self.carry_out(errand);
-            if permits > 0 {
-                return self.gate.try_take().map(drop);
-            }
+    fn recall(&self, refusal: Refusal, mark: Mark) -> Result<(), Refusal> {
+        if refusal == Refusal::Saturated && self.gate.hid_permits_since(mark) {
+            self.carry_out(self.gate.recall());
+            return self.gate.try_take().map(drop);
         }
         Err(refusal)
     }
@@ -132,7 +132,7 @@ impl Lot {
         assert_eq!((stats.free, stats.taken), (stats.limit, 0), "G6: {stats:?}");
         assert_eq!((stats.tasks, stats.waiters), (0, 0), "G3: {stats:?}");
         assert_eq!(self.floor.ran(), ran);
-        let _recalled = self.gate.recall();
+        assert_eq!(self.gate.recall(), Errand::Nothing);
         for _ in 0..stats.limit {
             self.gate.try_take().unwrap();
         }
@@ -289,5 +289,32 @@ fn keep_again_races_recall() {
         let _either = lot.run_unslotted();
         owner.join().unwrap();
         lot.assert_quiet(lot.floor.ran());
+    });
+}
+
+/// Two callers and two permits, one of them with a thread that is gone: nobody is refused (G4).
+#[test]
+fn enough_permits_refuse_nobody() {
+    model("enough_permits_refuse_nobody", Size::Wide, 1..=1, || {
+        let lot = Lot::leased(2);
+        lot.run(1).unwrap();
+        // Slot 0 stays with its lease; its thread asks for nothing any more.
+        let other = lot.beside(|lot| lot.run(1).unwrap());
+        lot.run_unslotted().unwrap();
+        other.join().unwrap();
+        lot.assert_quiet(4);
+    });
+}
+
+/// Two strangers and two leased permits that nobody uses: nobody is refused (G4).
+#[test]
+fn permits_on_their_way_back_refuse_nobody() {
+    model("permits_on_their_way_back_refuse_nobody", Size::Wide, 1..=1, || {
+        let lot = Lot::leased(2);
+        lot.run(1).unwrap();
+        let other = lot.beside(|lot| lot.run_unslotted().unwrap());
+        lot.run_unslotted().unwrap();
+        other.join().unwrap();
+        lot.assert_quiet(4);
     });
 }

@@ -7,7 +7,7 @@ use crate::line::Ticket;
 use crate::sync::Parker;
 use loom::thread;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// A task: its place in the list of those that were accepted.
 pub(super) type Job = usize;
@@ -51,8 +51,8 @@ pub(super) struct Yard {
     ends: [AtomicUsize; JOBS],
     /// Workers go on under their permit (T6), as long as they may.
     goes_on: bool,
-    /// The limit is 0 from now on.
-    paused: AtomicBool,
+    /// Workers look at the limit before they ask for a task: at 0 they must get none.
+    may_pause: bool,
 }
 
 /// A yard's size: the limit, who runs at most at a time, and the numbers of the gate.
@@ -64,13 +64,22 @@ pub(super) struct Plan {
     pub(super) max_overtakes: u16,
     pub(super) capacity: usize,
     pub(super) goes_on: bool,
+    pub(super) may_pause: bool,
 }
 
 impl Plan {
     /// A strict gate with `limit` permits, `taken` of them in the hands of the model.
     pub(super) fn new(limit: usize, taken: usize) -> Self {
         let at_most = limit;
-        Self { limit, at_most, taken, max_overtakes: 0, capacity: JOBS, goes_on: false }
+        Self {
+            limit,
+            at_most,
+            taken,
+            max_overtakes: 0,
+            capacity: JOBS,
+            goes_on: false,
+            may_pause: false,
+        }
     }
 
     pub(super) fn build(self) -> Arc<Yard> {
@@ -80,8 +89,8 @@ impl Plan {
             gate.try_take().unwrap();
         }
         let floor = Floor::new(self.at_most);
-        let (ends, paused) = Default::default();
-        Arc::new(Yard { gate, books, floor, ends, goes_on: self.goes_on, paused })
+        let (goes_on, may_pause) = (self.goes_on, self.may_pause);
+        Arc::new(Yard { gate, books, floor, ends: Default::default(), goes_on, may_pause })
     }
 }
 
@@ -103,7 +112,7 @@ impl Yard {
     }
 
     fn work(&self) {
-        let paused = self.paused.load(Relaxed);
+        let paused = self.is_paused();
         let Claim::Run(job, _, errand) = self.gate.claim() else {
             return;
         };
@@ -119,21 +128,19 @@ impl Yard {
     }
 
     fn hand_on(&self) -> Option<Job> {
-        let paused = self.paused.load(Relaxed);
+        let paused = self.is_paused();
         let next = self.gate.hand_on().map(|(job, _)| job);
         assert!(next.is_none() || !paused, "G1: a start at limit 0");
         next
     }
 
-    /// Sets the limit to 0.
-    pub(super) fn pause(&self) {
-        assert_eq!(self.gate.set_limit(0), Errand::Nothing);
-        self.paused.store(true, Relaxed);
+    /// The limit is 0, as it stays until the model has joined its threads.
+    fn is_paused(&self) -> bool {
+        self.may_pause && self.gate.limit() == 0
     }
 
-    /// Sets the limit to `limit`, and does what is left to do.
-    pub(super) fn resume(&self, limit: usize) {
-        self.paused.store(false, Relaxed);
+    /// Sets the limit and does what is left to do.
+    pub(super) fn set_limit(&self, limit: usize) {
         self.carry_out(self.gate.set_limit(limit));
     }
 

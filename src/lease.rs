@@ -43,6 +43,9 @@ const NONE: u32 = 0;
 const LEASED: u32 = 1;
 const RECALLED: u32 = 2;
 
+const OUT_MASK: u64 = u32::MAX as u64;
+const ONE_RETURN: u64 = 1 << 32;
+
 /// Runs from the word before the first lease is kept.
 #[cfg(not(work_permit_loom))]
 const PATIENCE_FLOOR: u64 = 4;
@@ -136,11 +139,16 @@ impl Lease {
         if self.take_back(RECALLED, leases) { End::GiveBack } else { End::Done }
     }
 
+    /// As `take_back`, for a collector.
+    fn collect(&self) -> bool {
+        self.state.compare_exchange(RECALLED, NONE, Relaxed, Relaxed).is_ok()
+    }
+
     /// Whoever succeeds owns the permit. The permit itself is passed on through the word, so this is Relaxed.
     fn take_back(&self, from: u32, leases: &Leases) -> bool {
         let done = self.state.compare_exchange(from, NONE, Relaxed, Relaxed).is_ok();
         if done {
-            leases.out.fetch_sub(1, Relaxed);
+            leases.out.fetch_add(ONE_RETURN - 1, Relaxed);
         }
         done
     }
@@ -201,12 +209,17 @@ fn add_one(count: &plain::AtomicU64) {
     count.store(count.load(Relaxed) + 1, Relaxed);
 }
 
+/// A moment in the life of an executor's leases.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark(u64);
+
 /// What the leases of one executor share.
 #[derive(Debug)]
 pub(crate) struct Leases {
     allowed: bool,
     barrier: Barrier,
-    /// Leases that are kept.
+    /// Low half: leases that are kept. High half: how many times some came back, so that a caller sees whether
+    /// any did while he looked at the word.
     out: AtomicU64,
     patience: plain::AtomicU64,
 }
@@ -227,10 +240,18 @@ impl Leases {
         Self { allowed: false, patience, ..Self::new(Barrier::Fences) }
     }
 
-    /// Leases are out, as far as this thread knows.
+    /// What [`hid_permits_since`](Self::hid_permits_since) compares with: to be taken before the word is asked.
     #[inline]
-    pub(crate) fn any_out(&self) -> bool {
-        self.allowed && self.out.load(Relaxed) != 0
+    pub(crate) fn mark(&self) -> Mark {
+        // Acquire: pairs with `collected`. Who sees that leases came back sees their permits in the word.
+        Mark(self.out.load(Acquire))
+    }
+
+    /// Whether the word may have had no permit only because leases were out: they are, or came back since. That a
+    /// lease is not seen here means that its owner was still running under the permit when the word was asked.
+    pub(crate) fn hid_permits_since(&self, mark: Mark) -> bool {
+        let now = self.out.load(Relaxed);
+        self.allowed && (now != mark.0 || now & OUT_MASK != 0)
     }
 
     /// After a change of the word that leases must heed: whether any is out. See "The owner keeps".
@@ -239,11 +260,11 @@ impl Leases {
             return false;
         }
         Barrier::Fences.heavy();
-        self.any_out()
+        self.out.load(Relaxed) & OUT_MASK != 0
     }
 
-    /// Calls every lease back, under the line's lock: how many permits the caller must give to the word now.
-    /// Those in use follow when their owners' runs end.
+    /// Calls every lease back, under the line's lock: how many permits the caller must give to the word now,
+    /// and then report with [`collected`](Self::collected). Those in use follow when their owners' runs end.
     pub(crate) fn recall<'a>(&self, all: impl Iterator<Item = &'a Lease> + Clone) -> usize {
         let (mut marked, mut served) = (0, 0);
         for lease in all.clone() {
@@ -261,8 +282,15 @@ impl Leases {
         self.barrier.heavy();
         // Acquire: pairs with `end`, for what was done under the permit.
         all.filter(|lease| lease.state.load(Relaxed) == RECALLED && !lease.busy.load(Acquire))
-            .filter(|lease| lease.take_back(RECALLED, self))
+            .filter(|lease| lease.collect())
             .count()
+    }
+
+    /// The permits of this many leases are back in the word. Counted only now: a caller who finds neither a
+    /// permit nor a lease would be refused while they are on their way.
+    pub(crate) fn collected(&self, leases: usize) {
+        // Release: pairs with `mark`.
+        self.out.fetch_add(ONE_RETURN - leases as u64, Release);
     }
 
     fn learn(&self, served: u64) {

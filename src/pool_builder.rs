@@ -93,7 +93,8 @@ impl PoolBuilder {
         self
     }
 
-    /// Called on each new thread before its first task. A panic in it is ignored.
+    /// Called on each new thread before its first task; the next thread is created after it returns, so it must
+    /// not wait for work of this pool. A panic in it is ignored.
     ///
     /// ```
     /// let pool = work_permit::Pool::builder().on_thread_start(|| println!("hello")).build()?;

@@ -4,6 +4,7 @@
 use super::Engine;
 use crate::counters::{Kind, Slot};
 use crate::gate::{Denied, Grant};
+use crate::lease::Mark;
 use crate::permits::state::{Refusal, Take};
 use crate::sync::Arc;
 use crate::task::context::{self, Id};
@@ -64,12 +65,13 @@ impl Engine {
     /// A permit of the word, if one is free for a caller that does not stand in the queue.
     #[inline]
     pub(crate) fn try_take(self: &Arc<Self>) -> Result<(), Refusal> {
+        let mark = self.gate.lease_mark();
         match self.gate.try_take() {
             Ok(how) => {
                 self.note(how);
                 Ok(())
             }
-            Err(refusal) => self.take_recalled(refusal),
+            Err(refusal) => self.take_recalled(refusal, mark),
         }
     }
 
@@ -82,14 +84,11 @@ impl Engine {
 
     /// The word has no permit: those that stay with idle threads are called back.
     #[cold]
-    fn take_recalled(self: &Arc<Self>, refusal: Refusal) -> Result<(), Refusal> {
-        if refusal == Refusal::Saturated && self.gate.has_leases() {
-            let (permits, errand) = self.gate.recall();
-            self.carry_out(errand);
-            if permits > 0 {
-                self.note(self.gate.try_take()?);
-                return Ok(());
-            }
+    fn take_recalled(self: &Arc<Self>, refusal: Refusal, mark: Mark) -> Result<(), Refusal> {
+        if refusal == Refusal::Saturated && self.gate.hid_permits_since(mark) {
+            self.carry_out(self.gate.recall());
+            self.note(self.gate.try_take()?);
+            return Ok(());
         }
         Err(refusal)
     }
@@ -98,6 +97,7 @@ impl Engine {
     #[inline]
     pub(crate) fn enter(self: &Arc<Self>) -> Result<Entered<'_>, Refusal> {
         let slot = self.counters.slot();
+        let mark = self.gate.lease_mark();
         match self.gate.enter(slot) {
             Ok(grant) => {
                 if grant == Grant::Taken(Take::Overtook) {
@@ -105,14 +105,15 @@ impl Engine {
                 }
                 Ok(Entered { engine: self, slot, grant })
             }
-            Err(denied) => self.enter_slow(denied),
+            Err(denied) => self.enter_slow(denied, mark),
         }
     }
 
     #[cold]
-    fn enter_slow(self: &Arc<Self>, denied: Denied) -> Result<Entered<'_>, Refusal> {
+    fn enter_slow(self: &Arc<Self>, denied: Denied, mark: Mark) -> Result<Entered<'_>, Refusal> {
         match denied {
-            Denied::Refused(refusal) => self.take_recalled(refusal)?,
+            Denied::Refused(refusal) => self.take_recalled(refusal, mark)?,
+            Denied::InHand if self.gate.is_calm() => {}
             Denied::InHand => {
                 self.give_back();
                 self.try_take()?;

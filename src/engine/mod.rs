@@ -169,6 +169,9 @@ impl Engine {
             Ok((ticket, errand)) => {
                 self.counters.queued(why);
                 self.carry_out(errand);
+                if errand == Errand::Nothing {
+                    self.pool.ask_again_if_short();
+                }
                 Ok(ticket)
             }
             Err((task, NotQueued::Full)) => Err((task, Reason::QueueFull)),
@@ -227,6 +230,11 @@ fn unfinished(left: GateStats, reason: Reason) -> Unfinished {
 pub(crate) struct Stored(Option<Task>);
 
 impl Stored {
+    /// Publishing may call a waker, or drop a result.
+    fn calls_foreign_code(&self) -> bool {
+        self.0.is_some()
+    }
+
     pub(crate) fn publish(self) {
         if let Some(Task::Cell(cell)) = self.0 {
             cell.publish();
@@ -248,7 +256,9 @@ impl Serve for Engine {
             let stored = self.run_task(Kind::Worker, task);
             next = if worker.is_wanted_elsewhere() { None } else { self.gate.hand_on() };
             if next.is_none() && self.gate.give() == Errand::SendWorker {
-                worker.keep(Arc::clone(&self) as Arc<dyn Serve>);
+                let token = Arc::clone(&self) as Arc<dyn Serve>;
+                // What `publish` calls may take any time, so somebody else must know of the token then.
+                if stored.calls_foreign_code() { worker.share(token) } else { worker.keep(token) }
             }
             if next.is_some() {
                 // The permit of the next task is in hand already.

@@ -3,7 +3,7 @@
 
 use super::{Errand, Gate, Grant, Inner, Ledger};
 use crate::counters::Slot;
-use crate::lease::{Begin, End};
+use crate::lease::{Begin, End, Mark};
 use crate::permits::state::{Duty, Refusal};
 
 /// Why a caller has no permit yet.
@@ -11,7 +11,8 @@ use crate::permits::state::{Duty, Refusal};
 pub(crate) enum Denied {
     /// None for him now.
     Refused(Refusal),
-    /// His lease was being called back, and its permit is in his hand: he gives it back and asks again.
+    /// His lease was being called back, and its permit is in his hand, as if he had taken it from the word. He
+    /// runs under it if nothing waits, else he gives it back and asks again.
     InHand,
 }
 
@@ -40,30 +41,34 @@ impl<T, L: Ledger> Gate<T, L> {
         }
     }
 
-    /// A permit may stay with its thread.
-    fn is_calm(&self) -> bool {
+    /// A permit may stay with its thread, or be used by it: nothing waits, it is open and not over its limit.
+    pub(crate) fn is_calm(&self) -> bool {
         let state = self.word.peek();
         !state.is_waiting() && !state.is_closed() && state.free() >= 0
     }
 
-    /// Leases are out, as far as this thread knows. That it does not know of one means that its owner had not
-    /// kept it yet, so was still running under it.
+    /// See [`hid_permits_since`](Self::hid_permits_since).
     #[inline]
-    pub(crate) fn has_leases(&self) -> bool {
-        self.leases.any_out()
+    pub(crate) fn lease_mark(&self) -> Mark {
+        self.leases.mark()
     }
 
-    /// Calls idle leases back. How many permits went to the word, and what is left to the caller.
+    /// Whether the word, asked after `mark` was taken, may have had no permit only for the sake of leases.
+    pub(crate) fn hid_permits_since(&self, mark: Mark) -> bool {
+        self.leases.hid_permits_since(mark)
+    }
+
+    /// Calls idle leases back: their permits are in the word then.
     #[cold]
-    pub(crate) fn recall(&self) -> (usize, Errand) {
+    pub(crate) fn recall(&self) -> Errand {
         let mut inner = self.inner.lock();
-        let (permits, duty) = self.recall_locked(&inner);
+        let duty = self.recall_locked(&inner);
         let pass = self.pass_on(duty, &mut inner);
         drop(inner);
-        (permits, pass.carry_out())
+        pass.carry_out()
     }
 
-    fn recall_locked(&self, inner: &Inner<T>) -> (usize, Duty) {
+    fn recall_locked(&self, inner: &Inner<T>) -> Duty {
         let permits = self.leases.recall(self.slots.iter().map(|slot| &slot.lease));
         let mut duty = Duty::Nothing;
         for _ in 0..permits {
@@ -72,14 +77,15 @@ impl<T, L: Ledger> Gate<T, L> {
             }
         }
         if permits > 0 {
+            self.leases.collected(permits);
             self.tell_if_quiet(inner);
         }
-        (permits, duty)
+        duty
     }
 
     /// After a change of the word that leases must heed, under the line's lock: calls them back.
     pub(super) fn recall_after_change(&self, inner: &Inner<T>) -> Duty {
-        if self.leases.any_out_after_change() { self.recall_locked(inner).1 } else { Duty::Nothing }
+        if self.leases.any_out_after_change() { self.recall_locked(inner) } else { Duty::Nothing }
     }
 
     /// T3. Leases are called back as soon as anything waits.

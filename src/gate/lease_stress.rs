@@ -1,10 +1,10 @@
 //! Leases under real threads, with either barrier: the limit holds, and every permit is there at the end.
 #![forbid(unsafe_code)]
 
-use super::{Claim, Denied, Errand, Gate, Ledger};
+use super::{Claim, Denied, Errand, Gate, Grant, Ledger};
 use crate::counters::{self, Slots};
 use crate::lease::Leases;
-use crate::permits::state::Refusal;
+use crate::permits::state::{Refusal, Take};
 use crate::sync::{Arc, Barrier, Ordering::Relaxed, plain};
 use std::thread;
 
@@ -55,32 +55,32 @@ impl Lot {
 
     fn run(&self, slot: usize) -> bool {
         let slot = self.slots.get(slot).map(|slot| &**slot);
-        loop {
-            match self.gate.enter(slot) {
-                Ok(grant) => {
-                    self.body();
-                    self.carry_out(self.gate.exit(slot, grant));
-                    return true;
-                }
-                Err(Denied::InHand) => self.carry_out(self.gate.give()),
-                Err(Denied::Refused(refusal)) => {
-                    let recalled = refusal == Refusal::Saturated && self.gate.has_leases();
-                    let (permits, errand) =
-                        if recalled { self.gate.recall() } else { (0, Errand::Nothing) };
-                    self.carry_out(errand);
-                    if permits == 0 {
-                        return false;
-                    }
+        let mark = self.gate.lease_mark();
+        let grant = match self.gate.enter(slot) {
+            Ok(grant) => grant,
+            Err(Denied::InHand) if self.gate.is_calm() => Grant::Taken(Take::Taken),
+            Err(Denied::InHand) => {
+                self.carry_out(self.gate.give());
+                return self.run(usize::MAX);
+            }
+            Err(Denied::Refused(Refusal::Saturated)) if self.gate.hid_permits_since(mark) => {
+                self.carry_out(self.gate.recall());
+                match self.gate.try_take() {
+                    Ok(how) => Grant::Taken(how),
+                    Err(_) => return false,
                 }
             }
-        }
+            Err(Denied::Refused(_)) => return false,
+        };
+        self.body();
+        self.carry_out(self.gate.exit(slot, grant));
+        true
     }
 
     fn assert_whole(&self) {
         let stats = self.gate.stats();
         assert_eq!((stats.taken, stats.tasks), (0, 0), "{stats:?}");
-        let (_, errand) = self.gate.recall();
-        self.carry_out(errand);
+        self.carry_out(self.gate.recall());
         for _ in 0..self.limit {
             self.gate.try_take().expect("a permit was lost");
         }

@@ -70,6 +70,8 @@ pub(crate) struct PoolCore {
     run_queue: RunQueue<Arc<dyn Serve>>,
     /// Somebody searches or watches: a copy of `Sched::is_attended` for those who push.
     attended: AtomicBool,
+    /// The system refused a thread, and gave none since.
+    short: AtomicBool,
     sched: Mutex<Sched>,
     all_left: Condvar,
     members: Mutex<Members>,
@@ -81,6 +83,7 @@ impl PoolCore {
             headcount: Headcount::new(),
             run_queue: RunQueue::new(),
             attended: AtomicBool::new(false),
+            short: AtomicBool::new(false),
             sched: Mutex::new(Sched::new(config.max_threads, config.cores)),
             all_left: Condvar::new(),
             members: Mutex::new(Members { list: Vec::new(), sweep_at: 16, shut: false }),
@@ -148,11 +151,13 @@ impl PoolCore {
         match sync::spawn_thread(name, self.config.stack_size, main) {
             Ok(()) => {
                 sched.created(me);
+                self.short.store(false, Relaxed);
                 self.headcount.join();
                 true
             }
             Err(_) => {
                 sched.not_created(role);
+                self.short.store(true, Relaxed);
                 false
             }
         }
@@ -179,6 +184,13 @@ impl PoolCore {
             self.settle();
         }
         created
+    }
+
+    /// Work may be left in the run queue for want of a thread: asks for one again.
+    pub(crate) fn ask_again_if_short(self: &Arc<Self>) {
+        if self.short.load(Relaxed) {
+            self.see_to_run_queue();
+        }
     }
 
     pub(crate) fn owe(&self) -> bool {

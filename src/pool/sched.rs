@@ -84,6 +84,8 @@ pub(crate) struct Sched {
     pub(crate) searching: bool,
     pub(crate) watching: bool,
     pub(crate) running: usize,
+    /// New threads in the user's start hook.
+    starting: usize,
     pub(crate) resting: Vec<Arc<WorkerShared>>,
     assigned: Vec<(u64, Role)>,
     pub(crate) threads: Vec<Arc<WorkerShared>>,
@@ -110,6 +112,7 @@ impl Sched {
             searching: false,
             watching: false,
             running: 0,
+            starting: 0,
             resting: Vec::new(),
             assigned: Vec::new(),
             threads: Vec::new(),
@@ -150,7 +153,7 @@ impl Sched {
                 self.assigned.push((worker.id, role));
                 Send::Resting(worker)
             }
-            None if self.threads.len() < self.max_threads && !self.is_pausing() => Send::New(role),
+            None if self.may_create() => Send::New(role),
             None => return Send::Nobody,
         };
         self.mark(role, true);
@@ -179,6 +182,22 @@ impl Sched {
             Role::Watch => self.watching = on,
             Role::Rest { .. } => {}
         }
+    }
+
+    /// One new thread at a time: the next is created when the start hook of this one has returned.
+    fn may_create(&self) -> bool {
+        self.threads.len() < self.max_threads && self.starting == 0 && !self.is_pausing()
+    }
+
+    /// A new thread calls the start hook, which may take any time: until then it has no role.
+    pub(crate) fn begin_start(&mut self, role: Role) {
+        self.mark(role, false);
+        self.starting += 1;
+    }
+
+    /// The start hook returned.
+    pub(crate) fn end_start(&mut self) {
+        self.starting -= 1;
     }
 
     fn is_pausing(&self) -> bool {

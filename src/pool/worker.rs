@@ -46,10 +46,7 @@ impl<'a> Worker<'a> {
     /// The thread's main function.
     pub(crate) fn main(&self, first: Role) {
         POOL.with(|of| of.set(Arc::as_ptr(self.pool)));
-        if let Some(hook) = &self.pool.config.on_thread_start {
-            call_quietly(hook);
-        }
-        let mut role = first;
+        let mut role = self.start(first);
         loop {
             role = match role {
                 Role::Search => self.search(),
@@ -68,6 +65,22 @@ impl<'a> Worker<'a> {
         if sched.present == 0 {
             self.pool.all_left.notify_all();
         }
+    }
+
+    /// Calls the start hook. It is foreign code and may take any time, so nobody counts on this thread meanwhile.
+    fn start(&self, first: Role) -> Role {
+        let Some(hook) = &self.pool.config.on_thread_start else {
+            return first;
+        };
+        {
+            let mut sched = self.pool.lock_sched();
+            sched.begin_start(first);
+            self.pool.note_attended(&sched);
+            self.pool.attend(&mut sched);
+        }
+        call_quietly(hook);
+        self.pool.lock_sched().end_start();
+        Role::Rest { searched: false }
     }
 
     /// More work of an executor can start: another worker may take it.

@@ -213,6 +213,8 @@ where
     }
 
     fn detach(&self) {
+        let watcher = self.watcher.lock().take();
+        drop_quietly(watcher);
         if self.is_done() {
             // SAFETY: as in `take`.
             let outcome = self
@@ -234,6 +236,8 @@ impl<F, R> Drop for TaskCell<F, R> {
             .with_mut(|place| unsafe { std::mem::replace(&mut *place, Outcome::Taken) });
         drop_quietly(closure);
         drop_quietly(outcome);
+        let watcher = self.watcher.lock().take();
+        drop_quietly(watcher);
     }
 }
 

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 pub(crate) use loom::sync::MutexGuard;
 
+use std::cell::RefCell;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 /// Loom's atomics, with loads that it does not lose. Loom compares an operation with the last access to
 /// the same atomic alone, so a thread that loads before it updates hides the load of another thread from
@@ -152,8 +153,33 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+// Loom switches threads only before an operation on an object, and a fence is on none: without one it would be
+// one step with the operation before it. So all fences of an execution are on one object, which lives as long as
+// a thread that has used it. It orders nothing, like the condition of the loads.
+loom::thread_local! {
+    static FENCES: Arc<loom::sync::Condvar> = all_fences();
+}
+
+std::thread_local! {
+    // Loom's threads share one thread of the system.
+    static ALL_FENCES: RefCell<Weak<loom::sync::Condvar>> = const { RefCell::new(Weak::new()) };
+}
+
+fn all_fences() -> Arc<loom::sync::Condvar> {
+    ALL_FENCES.with_borrow_mut(|all| {
+        all.upgrade().unwrap_or_else(|| {
+            let new = Arc::new(loom::sync::Condvar::new());
+            *all = Arc::downgrade(&new);
+            new
+        })
+    })
+}
+
 /// Each use pairs with the other side of its handshake: see the named fences in the parent module.
 pub(crate) fn fence_seq_cst() {
+    if let Ok(fences) = FENCES.try_with(Arc::clone) {
+        fences.notify_all();
+    }
     loom::sync::atomic::fence(Ordering::SeqCst);
 }
 

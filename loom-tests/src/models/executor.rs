@@ -65,7 +65,7 @@ impl House {
 /// A queued task is run by its joiner or by a worker.
 #[test]
 fn join_races_worker() {
-    model("join_races_worker", Size::Wide, 1_300..=3_100, || {
+    model("join_races_worker", Size::Wide, 1_700..=3_900, || {
         let house = House::new(1, 1, 1);
         let handle = house.spawn();
         assert_eq!(handle.join().unwrap(), 0);
@@ -77,7 +77,7 @@ fn join_races_worker() {
 /// Two threads run under one permit: each waits for the other, and sees what it did.
 #[test]
 fn run_races_run() {
-    model("run_races_run", Size::Wide, 440..=1_100, || {
+    model("run_races_run", Size::Wide, 600..=1_400, || {
         let house = House::new(1, 1, 1);
         let (exec, task) = (house.exec.clone(), house.task());
         let other = thread::spawn(move || exec.run(task).unwrap());
@@ -91,7 +91,7 @@ fn run_races_run() {
 /// A task is dispatched while the limit goes from 0 to 1: it runs here, or it is queued and runs.
 #[test]
 fn dispatch_races_raise() {
-    model("dispatch_races_raise", Size::Wide, 17_000..=40_000, || {
+    model("dispatch_races_raise", Size::Wide, 20_000..=46_000, || {
         let house = House::new(1, 0, 1);
         let exec = house.exec.clone();
         let raiser = thread::spawn(move || exec.set_limit(1).unwrap());
@@ -105,7 +105,7 @@ fn dispatch_races_raise() {
 /// A task that a worker runs and one that its caller runs: one after the other.
 #[test]
 fn run_races_worker() {
-    model("run_races_worker", Size::Wide, 3_800..=8_700, || {
+    model("run_races_worker", Size::Wide, 4_900..=12_000, || {
         let house = House::new(1, 1, 1);
         house.exec.execute(drop_result(house.task())).unwrap();
         house.exec.run(house.task()).unwrap();
@@ -124,7 +124,7 @@ fn drop_result<R>(f: impl FnOnce() -> R) -> impl FnOnce() {
 /// completes, and the worker leaves (or the model would not end).
 #[test]
 fn drop_of_last_handle_races_worker() {
-    model("drop_of_last_handle_races_worker", Size::Wide, 1_700..=4_000, || {
+    model("drop_of_last_handle_races_worker", Size::Wide, 2_300..=5_200, || {
         let House { pool, exec, floor } = House::new(1, 1, 1);
         let ran = Arc::clone(&floor);
         let handle = exec.spawn(move || ran.body()).unwrap();
@@ -138,7 +138,7 @@ fn drop_of_last_handle_races_worker() {
 /// As before, and nobody joins: the worker alone sees to it.
 #[test]
 fn drop_of_all_handles_races_worker() {
-    model("drop_of_all_handles_races_worker", Size::Wide, 530..=1_300, || {
+    model("drop_of_all_handles_races_worker", Size::Wide, 810..=1_900, || {
         let House { pool, exec, floor } = House::new(1, 1, 1);
         let parker = Parker::new();
         let (ran, done) = (Arc::clone(&floor), parker.unparker());
@@ -158,7 +158,7 @@ fn drop_of_all_handles_races_worker() {
 /// handle says which.
 #[test]
 fn shutdown_now_races_spawn() {
-    model("shutdown_now_races_spawn", Size::Wide, 4_700..=11_000, || {
+    model("shutdown_now_races_spawn", Size::Wide, 5_400..=13_000, || {
         let house = House::new(1, 1, 1);
         let (exec, task) = (house.exec.clone(), house.task());
         let spawner = thread::spawn(move || match exec.spawn(task) {
@@ -178,7 +178,7 @@ fn shutdown_now_races_spawn() {
 /// A task is taken back while a worker comes for it: it runs, or it never will.
 #[test]
 fn cancel_races_worker() {
-    model("cancel_races_worker", Size::Wide, 940..=2_200, || {
+    model("cancel_races_worker", Size::Wide, 1_200..=2_900, || {
         let house = House::new(1, 1, 1);
         let handle = house.spawn();
         let cancelled = handle.cancel();
@@ -194,7 +194,7 @@ fn cancel_races_worker() {
 /// A future that is polled while a worker runs the task is woken when it is done.
 #[test]
 fn poll_races_worker() {
-    model("poll_races_worker", Size::Wide, 530..=1_200, || {
+    model("poll_races_worker", Size::Wide, 720..=1_700, || {
         let house = House::new(1, 1, 1);
         let mut handle = house.spawn();
         let parker = Parker::new();
@@ -225,7 +225,7 @@ impl Wake for Wakes {
 /// is back.
 #[test]
 fn panic_races_join() {
-    model("panic_races_join", Size::Wide, 2_500..=5_800, || {
+    model("panic_races_join", Size::Wide, 2_900..=6_700, || {
         let house = House::new(1, 1, 1);
         let task = house.task();
         let panicking = move || -> usize {
@@ -245,7 +245,7 @@ fn panic_races_join() {
 /// Two queued tasks under two permits: workers and the joiner share them out.
 #[test]
 fn join_races_two_workers() {
-    model("join_races_two_workers", Size::Huge, 67..=160, || {
+    model("join_races_two_workers", Size::Huge, 92..=210, || {
         let house = House::new(2, 2, 2);
         let (first, second) = (house.spawn(), house.spawn());
         first.join().unwrap();

@@ -165,7 +165,7 @@ fn leave_races_leave() {
 /// Who publishes work sees that nobody looks for it any more, or who stops looking sees the work.
 #[test]
 fn publish_races_stand_down() {
-    model("publish_races_stand_down", Size::Proof, 10..=22, || {
+    model("publish_races_stand_down", Size::Proof, 25..=57, || {
         let flags = Arc::new((AtomicBool::new(false), AtomicBool::new(true)));
         let searcher = {
             let flags = Arc::clone(&flags);
@@ -186,7 +186,7 @@ fn publish_races_stand_down() {
 /// What is submitted while the only worker goes to rest is served.
 #[test]
 fn submit_races_rest() {
-    model("submit_races_rest", Size::Proof, 18_000..=41_000, || {
+    model("submit_races_rest", Size::Proof, 120_000..=290_000, || {
         let pool = PoolCore::new(config(1));
         let (first, second) = (Line::new(&pool, Act::Nothing), Line::new(&pool, Act::Nothing));
         first.submit();
@@ -200,7 +200,7 @@ fn submit_races_rest() {
 /// What is submitted while the only worker runs something that waits for it gets another worker.
 #[test]
 fn submit_races_begin_of_run() {
-    model("submit_races_begin_of_run", Size::Wide, 1_400..=3_200, || {
+    model("submit_races_begin_of_run", Size::Wide, 1_700..=3_900, || {
         let pool = PoolCore::new(config(2));
         let inner = Line::new(&pool, Act::Nothing);
         let outer = Line::new(&pool, Act::SubmitAndAwait(Arc::clone(&inner)));
@@ -215,8 +215,25 @@ fn submit_races_begin_of_run() {
 /// that found the first sends another.
 #[test]
 fn submit_races_search() {
-    model("submit_races_search", Size::Wide, 8_600..=20_000, || {
+    model("submit_races_search", Size::Wide, 13_000..=30_000, || {
         let pool = PoolCore::new(config(2));
+        let second = Line::new(&pool, Act::Nothing);
+        let first = Line::new(&pool, Act::Await(Arc::clone(&second)));
+        first.submit();
+        second.submit();
+        shut_down(&pool);
+        first.assert_served();
+        second.assert_served();
+    });
+}
+
+/// Two are submitted while the first thread is in its start hook, and the first waits for the
+/// second: nobody counts on that thread, and both are served.
+#[test]
+fn submit_races_start_hook() {
+    model("submit_races_start_hook", Size::Wide, 19_000..=45_000, || {
+        let hook: Box<dyn Fn() + Send + Sync> = Box::new(|| ());
+        let pool = PoolCore::new(PoolConfig { on_thread_start: Some(hook), ..config(2) });
         let second = Line::new(&pool, Act::Nothing);
         let first = Line::new(&pool, Act::Await(Arc::clone(&second)));
         first.submit();
@@ -230,7 +247,7 @@ fn submit_races_search() {
 /// A worker that ends its run while another searches, finds work and needs one more: it is there.
 #[test]
 fn submit_races_end_of_run() {
-    model("submit_races_end_of_run", Size::Wide, 2_300..=5_400, || {
+    model("submit_races_end_of_run", Size::Wide, 3_100..=7_100, || {
         let pool = PoolCore::new(config(2));
         let inner = Line::new(&pool, Act::Nothing);
         let outer = Line::new(&pool, Act::SubmitAndAwait(Arc::clone(&inner)));
@@ -245,7 +262,7 @@ fn submit_races_end_of_run() {
 /// The pool is retired while a debt's work is submitted: it is served, and then the worker goes.
 #[test]
 fn retire_races_submit() {
-    model("retire_races_submit", Size::Wide, 2_200..=5_100, || {
+    model("retire_races_submit", Size::Wide, 3_100..=7_000, || {
         let pool = PoolCore::new(config(1));
         assert!(pool.hold_thread());
         let line = Line::new(&pool, Act::Settle);
@@ -287,7 +304,7 @@ fn settle_races_rest() {
 /// A thread is held while the last one leaves: it stays, or another is made, and work is served.
 #[test]
 fn hold_thread_races_leave() {
-    model("hold_thread_races_leave", Size::Wide, 480..=1_100, || {
+    model("hold_thread_races_leave", Size::Wide, 610..=1_400, || {
         let pool = PoolCore::new(config(2));
         assert!(pool.hold_thread());
         pool.settle();

@@ -220,7 +220,7 @@ fn publish_races_detach() {
 /// A handle that watched and then goes, as a future that is dropped: nobody misses it.
 #[test]
 fn publish_races_watch_and_detach() {
-    model("publish_races_watch_and_detach", Size::Proof, 25..=100, || {
+    model("publish_races_watch_and_detach", Size::Proof, 43..=97, || {
         let traces = Traces::new();
         let cell = task(&traces, false);
         let owner = owner(&cell, &traces);

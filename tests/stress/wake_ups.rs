@@ -3,11 +3,11 @@
 
 use crate::support::{HANG, Numbers, assert_quiet, within};
 use std::hint;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
-use work_permit::{Executor, Pool};
+use work_permit::{Executor, Pool, PoolBuilder};
 
 /// Tasks count here, and tell the one who waits.
 struct Done {
@@ -64,7 +64,11 @@ fn gap(numbers: &mut Numbers, pool: &Pool, keep_alive: Duration) {
 
 /// Bursts of one to `most` tasks; the next comes some time after the last of one has run.
 fn bursts(keep_alive: Duration, limit: usize, most: u64, tasks: u64) {
-    let pool = Pool::builder().keep_alive(keep_alive).build().unwrap();
+    bursts_on(Pool::builder(), keep_alive, limit, most, tasks);
+}
+
+fn bursts_on(builder: PoolBuilder, keep_alive: Duration, limit: usize, most: u64, tasks: u64) {
+    let pool = builder.keep_alive(keep_alive).build().unwrap();
     let exec = pool.executor("bursts").limit(limit).build().unwrap();
     let done = Arc::new(Done { count: AtomicU64::new(0), waiting: thread::current() });
     let mut numbers = Numbers::from_seed(36);
@@ -127,6 +131,22 @@ fn b36_each_task_of_a_burst_starts() {
 fn b36_each_task_of_a_burst_starts_while_threads_leave() {
     in_bursts(Duration::ZERO, 9_000);
     in_bursts(SHORT, 12_000);
+}
+
+#[test]
+fn b36_each_task_starts_beside_threads_in_their_start_hook() {
+    within(HANG * 20, || {
+        for (keep_alive, limit) in [(Duration::ZERO, 1), (Duration::ZERO, 3), (SHORT, 3)] {
+            let numbers = Mutex::new(Numbers::from_seed(7));
+            let hook = move || {
+                let rounds = numbers.lock().unwrap().below(3_000);
+                (0..rounds).for_each(|_| hint::spin_loop());
+                thread::yield_now();
+            };
+            let builder = Pool::builder().on_thread_start(hook);
+            bursts_on(builder, keep_alive, limit, 6, 4_000);
+        }
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod plot;
 mod results;
 mod tables;
 
-use crate::groups::{self, Effort, Group};
+use crate::groups::{self, Effort, Group, Subject};
 use crate::harness::cpu;
 use options::{Options, Wanted};
 use results::Results;
@@ -85,18 +85,31 @@ fn measure(group: &'static Group, options: &Options) -> Results {
     let mut results = Results::new(group, options.quick);
     let count = group.subjects.len();
     for round in 0..options.rounds {
-        eprint!("\r{}: round {} of {} ", group.name, round + 1, options.rounds);
         for setting in results.settings.clone() {
             for turn in 0..count {
                 let subject = (round + turn) % count;
-                let sample = (group.subjects[subject].sample)(setting, &effort);
+                let Subject { name, sample, .. } = group.subjects[subject];
+                progress(&format!(
+                    "{} {}/{}: {}, {name}",
+                    group.name,
+                    round + 1,
+                    options.rounds,
+                    setting.label
+                ));
+                let sample = sample(setting, &effort);
                 cpu::wait_for_threads_to_end();
                 results.add(setting, subject, &sample);
             }
         }
     }
+    progress(group.name);
     eprintln!();
     results
+}
+
+/// Overwrites the line, so that it says who is at work should something hang.
+fn progress(text: &str) {
+    eprint!("\r{text:<100}\r{text}");
 }
 
 fn write_files(results: &[Results], options: &Options) -> io::Result<()> {

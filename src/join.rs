@@ -6,7 +6,7 @@ use crate::error::{JoinError, Reason};
 use crate::line::Ticket;
 use crate::sync::{Arc, deadline_after, with_parker};
 use crate::task::cell::{End, Joinable, Watcher};
-use crate::task::context;
+use crate::task::context::{self, Id};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -93,7 +93,7 @@ impl<R> JoinHandle<R> {
         if self.cell.is_done() {
             return Ok(self.cell.take());
         }
-        if context::is_running(Arc::as_ptr(&self.cell).cast()) {
+        if context::is_running(Id::of_task(Arc::as_ptr(&self.cell))) {
             return Ok(Err(JoinError::Deadlock));
         }
         match self.engine.join_queued(self.ticket, deadline) {

@@ -9,7 +9,6 @@ use crate::permits::state::{Refusal, Take};
 use crate::sync::Arc;
 use crate::task::context::{self, Id};
 use std::mem;
-use std::ptr;
 
 /// A permit for an inline run. It goes back when the run ends, also by a panic.
 #[must_use = "the permit goes back only after `run`"]
@@ -24,7 +23,7 @@ impl Entered<'_> {
     #[inline]
     pub(crate) fn run<R>(self, f: impl FnOnce() -> R) -> R {
         let kind = if self.grant == Grant::Leased { Kind::Leased } else { Kind::Inline };
-        self.engine.run_counted(self.slot, kind, Some(self.grant), ptr::null(), f)
+        self.engine.run_counted(self.slot, kind, Some(self.grant), Id::NONE, f)
     }
 }
 

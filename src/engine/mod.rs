@@ -46,6 +46,7 @@ impl Ledger for OwedToPool {
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct Engine {
+    id: Id,
     gate: Gate<Task, OwedToPool>,
     pub(crate) counters: Counters,
     pub(crate) settings: Settings,
@@ -67,6 +68,7 @@ impl Engine {
         let gate =
             Gate::with_leases(limit, max_overtakes, capacity, owed, leases, Arc::clone(&slots));
         Arc::new(Self {
+            id: Id::new_executor(),
             gate,
             counters: Counters::new(slots),
             waits: Waits::new(settings.record_waits),
@@ -77,8 +79,8 @@ impl Engine {
 
     /// The name by which frames and guards know this executor.
     #[inline]
-    pub(crate) fn id(self: &Arc<Self>) -> Id {
-        Arc::as_ptr(self).cast()
+    pub(crate) fn id(&self) -> Id {
+        self.id
     }
 
     /// Does what a visit at the gate left to do.
@@ -119,7 +121,7 @@ impl Engine {
     /// Runs foreign code that is no task (a hook, a waker, the Drop of what nobody wants) while this thread has
     /// a permit: it may use this executor, and would wait for the permit of its own thread.
     fn inside(self: &Arc<Self>, f: impl FnOnce()) {
-        context::enter(self.id(), std::ptr::null(), true, f);
+        context::enter(self.id(), Id::NONE, true, f);
     }
 
     /// Ends a task that never ran.
@@ -136,9 +138,11 @@ impl Engine {
     /// Runs a task without a permit, on behalf of whoever took it out at shutdown.
     pub(crate) fn run_unrun(self: &Arc<Self>, task: Task) {
         let report = |payload: &(dyn std::any::Any + Send)| self.pool.report_panic(payload);
+        let id = task.id();
         match task {
             Task::Cell(cell) => {
-                cell.run(&|body| body(), &report);
+                // Inside of the task, so that it cannot join itself, and of no executor.
+                cell.run(&|body| context::enter(Id::NONE, id, false, body), &report);
                 cell.publish();
             }
             Task::Closure(closure) => {
@@ -242,6 +246,15 @@ impl Stored {
     }
 }
 
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Only a permit that leaked can leave tasks behind: they end, and the pool owes nobody a thread.
+        for task in self.gate.close_and_take() {
+            Engine::end_task(task, End::Closed);
+        }
+    }
+}
+
 impl Serve for Engine {
     fn serve(self: Arc<Self>, worker: &Worker<'_>) {
         let Claim::Run(task, came_ns, errand) = self.gate.claim() else {
@@ -254,17 +267,21 @@ impl Serve for Engine {
         while let Some((task, came_ns)) = next {
             self.waits.record(came_ns);
             let stored = self.run_task(Kind::Worker, task);
-            next = if worker.is_wanted_elsewhere() { None } else { self.gate.hand_on() };
-            if next.is_none() && self.gate.give() == Errand::SendWorker {
-                let token = Arc::clone(&self) as Arc<dyn Serve>;
-                // What `publish` calls may take any time, so somebody else must know of the token then.
-                if stored.calls_foreign_code() { worker.share(token) } else { worker.keep(token) }
-            }
-            if next.is_some() {
-                // The permit of the next task is in hand already.
-                self.inside(|| stored.publish());
-            } else {
+            next = None;
+            if stored.calls_foreign_code() {
+                // It may take any time, and may wait for the next task: nothing is claimed meanwhile, and
+                // somebody else knows of the token.
+                if self.gate.give() == Errand::SendWorker {
+                    worker.share(Arc::clone(&self) as Arc<dyn Serve>);
+                }
                 stored.publish();
+            } else {
+                if !worker.is_wanted_elsewhere() {
+                    next = self.gate.hand_on();
+                }
+                if next.is_none() && self.gate.give() == Errand::SendWorker {
+                    worker.keep(Arc::clone(&self) as Arc<dyn Serve>);
+                }
             }
             worker.finished_one();
         }

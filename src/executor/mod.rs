@@ -13,9 +13,8 @@ use crate::permits::state::{MAX_LIMIT, Refusal};
 use crate::pool_handle::Pool;
 use crate::sync::Arc;
 use crate::task::cell::{End, Joinable, Runnable, Task, TaskCell};
-use crate::task::context;
+use crate::task::context::{self, Id};
 use std::fmt;
-use std::ptr;
 use std::time::{Duration, Instant};
 
 /// A name, a limit, a FIFO queue and its counters. It owns no threads: work runs on its caller's thread while a
@@ -95,7 +94,7 @@ impl Executor {
 
     #[inline]
     fn run_nested<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.engine().run_here(Kind::Nested, ptr::null(), f)
+        self.engine().run_here(Kind::Nested, Id::NONE, f)
     }
 
     /// Runs `f` here if a permit is free. Never queues, never waits; `f` may borrow.

@@ -34,6 +34,8 @@ use crossbeam_utils::CachePadded;
 #[derive(Debug)]
 struct Inner<T> {
     line: Line<T>,
+    /// The token was handed to the pool: a worker will come with it.
+    token_at_pool: bool,
     limit: usize,
     tally: Tally,
 }
@@ -91,6 +93,7 @@ impl<T, L: Ledger> Gate<T, L> {
             word: CachePadded::new(PermitWord::new(limit)),
             inner: CachePadded::new(Mutex::new(Inner {
                 line: Line::new(),
+                token_at_pool: false,
                 limit,
                 tally: Tally::default(),
             })),
@@ -140,13 +143,28 @@ impl<T, L: Ledger> Gate<T, L> {
                 Pass::Ended
             }
             Some((_, entry)) => match entry.waiting() {
-                None => Pass::Worker,
+                None => {
+                    inner.token_at_pool = true;
+                    Pass::Worker
+                }
                 Some(waiting) => {
                     waiting.has_token = true;
                     Pass::Signal(waiting.signal.clone())
                 }
             },
         }
+    }
+
+    /// The head has gone, and the caller's token with `duty`. A token that is at the pool for a task does not do
+    /// for a waiter, who needs no worker and must not wait for one: it goes to him, and the worker that comes
+    /// for it finds none.
+    fn pass_on_or_over(&self, duty: Duty, inner: &mut Inner<T>) -> Pass {
+        let head_waits = inner.line.head().is_some_and(|(_, entry)| entry.waiting().is_some());
+        if duty == Duty::Nothing && inner.token_at_pool && head_waits {
+            inner.token_at_pool = false;
+            return self.pass_on(Duty::Attend, inner);
+        }
+        self.pass_on(duty, inner)
     }
 
     /// Puts a task at the end of the line.
@@ -194,7 +212,10 @@ impl<T, L: Ledger> Gate<T, L> {
     /// Makes a queued task one that its joiner will run. `false`: it is not in the line any more.
     pub(crate) fn join(&self, ticket: Ticket, signal: &Unparker) -> bool {
         let mut inner = self.inner.lock();
-        let waiting = Waiting { signal: signal.clone(), has_token: false };
+        // The token that is at the pool for the head is the joiner's now.
+        let is_head = inner.line.head().is_some_and(|(head, _)| head == ticket);
+        let has_token = is_head && std::mem::take(&mut inner.token_at_pool);
+        let waiting = Waiting { signal: signal.clone(), has_token };
         inner.line.convert(ticket, |entry| match entry {
             Entry::Task(task) => Entry::Joined(task, waiting),
             Entry::Joined(..) | Entry::Waiter(_) => unreachable!("a task has one handle"),
@@ -237,7 +258,7 @@ impl<T, L: Ledger> Gate<T, L> {
             inner.tally.ran += 1;
             self.settle_tasks(&inner);
         }
-        let pass = self.pass_on(duty, &mut inner);
+        let pass = self.pass_on_or_over(duty, &mut inner);
         drop(inner);
         Turn::Granted { task, came_ns, errand: pass.carry_out() }
     }
@@ -252,7 +273,7 @@ impl<T, L: Ledger> Gate<T, L> {
                 other => other,
             });
         }
-        let pass = self.pass_on(duty, &mut inner);
+        let pass = self.pass_on_or_over(duty, &mut inner);
         drop(inner);
         Turn::Left(pass.carry_out())
     }
@@ -260,6 +281,9 @@ impl<T, L: Ledger> Gate<T, L> {
     /// A worker comes with the token.
     pub(crate) fn claim(&self) -> Claim<T> {
         let mut inner = self.inner.lock();
+        if !std::mem::take(&mut inner.token_at_pool) {
+            return Claim::Nothing; // It went to a waiter.
+        }
         let more = inner.line.len() > 1;
         match inner.line.head() {
             Some((_, Entry::Task(_))) => {}
@@ -291,8 +315,15 @@ impl<T, L: Ledger> Gate<T, L> {
         let mut inner = self.inner.lock();
         let more = inner.line.len() > 1;
         match inner.line.head() {
-            Some((_, Entry::Task(_))) if self.word.hand_on(more) => Some(self.pop_task(&mut inner)),
-            _ => None,
+            Some((_, Entry::Task(_))) if self.word.hand_on(more) => {}
+            _ => return None,
+        }
+        let next = self.pop_task(&mut inner);
+        let pass = self.pass_on_or_over(Duty::Nothing, &mut inner);
+        drop(inner);
+        match pass.carry_out() {
+            Errand::Nothing => Some(next),
+            Errand::SendWorker => unreachable!("the token goes over to waiters only"),
         }
     }
 
@@ -324,7 +355,7 @@ impl<T, L: Ledger> Gate<T, L> {
         let duty = if had_token { Duty::Attend } else { Duty::Nothing };
         self.settle_tasks(&inner);
         self.after_removal(&inner);
-        let pass = self.pass_on(duty, &mut inner);
+        let pass = self.pass_on_or_over(duty, &mut inner);
         drop(inner);
         Some((entry.into_task()?, came_ns, pass.carry_out()))
     }

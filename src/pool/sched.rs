@@ -25,6 +25,8 @@ pub(crate) const TICK: Duration = Duration::from_millis(2);
 const LONG_TASKS: u64 = 4;
 /// More tasks than this in a tick and thread: they are short (under 50 microseconds).
 const SHORT_TASKS: u64 = 40;
+/// Ticks without progress that are not believed to be blocked work, after tasks were seen to be short.
+const PATIENCE: u32 = 8;
 /// After the system refused a thread, how long to do with those there are.
 const REFUSED_PAUSE: Duration = Duration::from_millis(10);
 
@@ -101,6 +103,8 @@ pub(crate) struct Sched {
     target: usize,
     /// Threads that may be sent beyond `target`; endless while nothing finishes.
     grow: usize,
+    /// Ticks without progress that are still not believed.
+    patience: u32,
     completed_at_stall: u64,
     completed_by_gone: u64,
     pause_until: Option<Instant>,
@@ -125,6 +129,7 @@ impl Sched {
             cores,
             target: cores,
             grow: 0,
+            patience: 1,
             completed_at_stall: 0,
             completed_by_gone: 0,
             pause_until: None,
@@ -231,6 +236,7 @@ impl Sched {
         self.running -= 1;
         if in_a_row > SHORT_TASKS {
             self.target = self.cores;
+            self.patience = PATIENCE;
         }
         !std::mem::replace(&mut self.searching, true)
     }
@@ -266,17 +272,24 @@ impl Sched {
         if self.running < self.target {
             return self.join_in(0);
         }
+        if finished > running * SHORT_TASKS {
+            self.target = self.cores;
+            self.patience = PATIENCE;
+            return Verdict::WatchOn;
+        }
+        if finished >= running * LONG_TASKS {
+            return Verdict::WatchOn;
+        }
+        if self.patience > 0 {
+            // Tasks were short a moment ago: rather the cores are somebody else's now than that all block.
+            self.patience -= 1;
+            return Verdict::WatchOn;
+        }
         if finished == 0 {
             self.completed_at_stall = completed;
             return self.join_in(usize::MAX);
         }
-        if finished < running * LONG_TASKS {
-            return self.join_in(self.running / 2);
-        }
-        if finished > running * SHORT_TASKS {
-            self.target = self.cores;
-        }
-        Verdict::WatchOn
+        self.join_in(self.running / 2)
     }
 
     fn join_in(&mut self, grow: usize) -> Verdict {
@@ -292,114 +305,5 @@ impl Sched {
 }
 
 #[cfg(all(test, not(work_permit_loom)))]
-mod tests {
-    use super::*;
-    use crate::sync::Parker;
-
-    fn worker(id: u64) -> Arc<WorkerShared> {
-        Arc::new(WorkerShared::new(id, Parker::new().unparker()))
-    }
-
-    fn start(sched: &mut Sched, id: u64) -> (Arc<WorkerShared>, Role) {
-        let Send::New(role) = sched.send() else { panic!("{sched:?}") };
-        sched.created(worker(id));
-        (sched.threads.last().unwrap().clone(), role)
-    }
-
-    #[test]
-    fn cores_first_then_one_watches_then_all_while_nothing_finishes() {
-        let mut sched = Sched::new(usize::MAX, 2);
-        for id in 0..2 {
-            assert_eq!(start(&mut sched, id).1, Role::Search);
-            assert!(matches!(sched.send(), Send::Nobody), "one is on its way");
-            sched.begin_run();
-        }
-        assert_eq!(start(&mut sched, 2).1, Role::Watch);
-        let mut seen = sched.seen_now();
-        assert_eq!(sched.judge(&mut seen), Verdict::JoinIn);
-        sched.begin_run();
-        for id in 3..64 {
-            assert_eq!(start(&mut sched, id).1, Role::Search, "nothing finished");
-            sched.begin_run();
-        }
-        sched.threads[5].finished_one();
-        assert_eq!(sched.running, 64);
-        // `target` learned what blocking work needs; beyond it one watches again.
-        assert_eq!(start(&mut sched, 64).1, Role::Watch);
-    }
-
-    #[test]
-    fn short_tasks_get_no_more_threads_than_cores() {
-        let mut sched = Sched::new(usize::MAX, 2);
-        for id in 0..2 {
-            start(&mut sched, id);
-            sched.begin_run();
-        }
-        start(&mut sched, 2);
-        let mut seen = sched.seen_now();
-        for _ in 0..100 {
-            for n in 0..200 {
-                sched.threads[n % 2].finished_one();
-            }
-            assert_eq!(sched.judge(&mut seen), Verdict::WatchOn);
-        }
-    }
-
-    #[test]
-    fn a_watcher_does_not_keep_work_from_threads_that_rest() {
-        let mut sched = Sched::new(usize::MAX, 2);
-        for id in 0..2 {
-            start(&mut sched, id);
-            sched.begin_run();
-        }
-        start(&mut sched, 2);
-        assert!(sched.is_attended() && sched.watching);
-        let resting = sched.threads[0].clone();
-        assert!(sched.end_run(0), "it searches");
-        assert!(!sched.searching || sched.is_attended());
-        sched.searching = false;
-        sched.resting.push(resting);
-        assert!(!sched.is_attended(), "one thread rests: work must not wait for the next tick");
-        assert!(matches!(sched.send(), Send::Resting(_)));
-        assert!(sched.is_attended() && sched.searching);
-        let mut seen = sched.seen_now();
-        assert_eq!(sched.judge(&mut seen), Verdict::WatchOn, "one searcher is enough");
-    }
-
-    #[test]
-    fn long_tasks_get_half_as_many_again() {
-        let mut sched = Sched::new(usize::MAX, 4);
-        for id in 0..4 {
-            start(&mut sched, id);
-            sched.begin_run();
-        }
-        start(&mut sched, 4);
-        let mut seen = sched.seen_now();
-        sched.threads[0].finished_one();
-        assert_eq!(sched.judge(&mut seen), Verdict::JoinIn);
-        sched.begin_run();
-        for id in 5..7 {
-            assert_eq!(start(&mut sched, id).1, Role::Search);
-            sched.begin_run();
-        }
-        assert_eq!(start(&mut sched, 7).1, Role::Watch);
-    }
-
-    #[test]
-    fn a_refused_thread_is_not_asked_for_again_at_once() {
-        let mut sched = Sched::new(usize::MAX, 2);
-        assert!(matches!(sched.send(), Send::New(Role::Search)));
-        sched.not_created(Role::Search);
-        assert!(!sched.is_attended());
-        assert!(matches!(sched.send(), Send::Nobody));
-        assert_eq!(sched.refused, 1);
-    }
-
-    #[test]
-    fn never_more_threads_than_allowed() {
-        let mut sched = Sched::new(1, 2);
-        start(&mut sched, 0);
-        sched.begin_run();
-        assert!(matches!(sched.send(), Send::Nobody));
-    }
-}
+#[path = "sched_tests.rs"]
+mod tests;

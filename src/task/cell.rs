@@ -17,6 +17,7 @@
 use crate::error::{JoinError, Panic};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{Arc, AtomicU32, Mutex, Unparker, UnsafeCell};
+use crate::task::context::Id;
 use crate::task::unwind::{call_quietly, drop_quietly};
 use std::any::Any;
 use std::fmt;
@@ -279,10 +280,10 @@ pub(crate) enum Task {
 
 impl Task {
     /// The name by which a frame knows the task.
-    pub(crate) fn id(&self) -> super::context::Id {
+    pub(crate) fn id(&self) -> Id {
         match self {
-            Task::Cell(cell) => Arc::as_ptr(cell).cast(),
-            Task::Closure(_) => std::ptr::null(),
+            Task::Cell(cell) => Id::of_task(Arc::as_ptr(cell)),
+            Task::Closure(_) => Id::NONE,
         }
     }
 }

@@ -4,12 +4,32 @@
 //! Entering and leaving a frame is two writes to a thread-local; nothing is allocated. A frame is taken off by
 //! a destructor, so a panic leaves the thread as it was.
 
+use crate::sync::Ordering::Relaxed;
 use crate::sync::local;
+use crate::sync::plain::AtomicU64;
 use std::cell::{Cell, RefCell};
 use std::ptr;
 
-/// Names an executor, or a task: the address of what all its handles share.
-pub(crate) type Id = *const ();
+/// Names an executor, by a number that is never given out again, or a task, by its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Id(usize);
+
+impl Id {
+    /// No executor, no task.
+    pub(crate) const NONE: Id = Id(0);
+
+    /// The task whose cell is here.
+    pub(crate) fn of_task<T: ?Sized>(cell: *const T) -> Self {
+        Id(cell.cast::<()>().addr())
+    }
+
+    /// A new executor. A guard that was forgotten stays on its thread's list, so the number of its executor
+    /// must not come back, as an address would.
+    pub(crate) fn new_executor() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Id(1 + LAST.fetch_add(1, Relaxed) as usize)
+    }
+}
 
 /// A task that this thread is inside of.
 #[derive(Debug)]
@@ -140,9 +160,9 @@ fn with_guards<R>(f: impl FnOnce(&mut Vec<(Id, usize)>) -> R) -> Option<R> {
 mod tests {
     use super::*;
 
-    const A: Id = ptr::without_provenance(8);
-    const B: Id = ptr::without_provenance(16);
-    const TASK: Id = ptr::without_provenance(24);
+    const A: Id = Id(8);
+    const B: Id = Id(16);
+    const TASK: Id = Id(24);
 
     fn depth() -> usize {
         (1..).take_while(|&depth| is_as_deep_as(depth)).count()
@@ -151,12 +171,12 @@ mod tests {
     #[test]
     fn frames_nest_and_come_off_on_panic() {
         assert_eq!((depth(), is_inside(A)), (0, false));
-        enter(A, ptr::null(), true, || {
+        enter(A, Id::NONE, true, || {
             let caught = std::panic::catch_unwind(|| {
                 enter(B, TASK, true, || {
                     assert_eq!((depth(), is_inside(A), is_inside(B)), (2, true, true));
                     assert!(is_running(TASK) && held(A) == 1 && held(B) == 1);
-                    enter(A, ptr::null(), false, || assert_eq!((depth(), held(A)), (3, 1)));
+                    enter(A, Id::NONE, false, || assert_eq!((depth(), held(A)), (3, 1)));
                     panic!("out");
                 })
             });

@@ -124,7 +124,7 @@ fn drop_result<R>(f: impl FnOnce() -> R) -> impl FnOnce() {
 /// completes, and the worker leaves (or the model would not end).
 #[test]
 fn drop_of_last_handle_races_worker() {
-    model("drop_of_last_handle_races_worker", Size::Wide, 2_300..=5_200, || {
+    model("drop_of_last_handle_races_worker", Size::Wide, 1_540..=3_555, || {
         let House { pool, exec, floor } = House::new(1, 1, 1);
         let ran = Arc::clone(&floor);
         let handle = exec.spawn(move || ran.body()).unwrap();
@@ -225,7 +225,7 @@ impl Wake for Wakes {
 /// is back.
 #[test]
 fn panic_races_join() {
-    model("panic_races_join", Size::Wide, 2_900..=6_700, || {
+    model("panic_races_join", Size::Wide, 1_250..=2_886, || {
         let house = House::new(1, 1, 1);
         let task = house.task();
         let panicking = move || -> usize {

@@ -4,7 +4,7 @@
 use crate::acts::{end_unrun, joined, split};
 use crate::round::{Room, Round};
 use crate::support::Numbers;
-use crate::tally::{TOTALS, add};
+use crate::tally::{TOTALS, add, get};
 use crate::watchdog;
 use crate::work::Work;
 use std::sync::Arc;
@@ -106,6 +106,11 @@ pub(crate) fn settle(round: Arc<Round>, numbers: &mut Numbers) {
         if room.executor().is_some_and(|exec| exec.drain(Duration::MAX).is_err()) {
             watchdog::fail("a drain without an end found one");
         }
+    }
+    let kept_diary =
+        |room: &Room| room.executor().is_none() || { room.diary.note(false) == get(&room.entries) };
+    if !round.rooms.iter().all(kept_diary) {
+        watchdog::fail("what one wrote under the only permit, the next did not see");
     }
     let joins_threads = numbers.one_in(2);
     if joins_threads {

@@ -8,13 +8,14 @@
 //! A round that does not end is the failure to look for: [`watchdog`] prints the state of every executor and
 //! aborts when nothing has moved for a minute. A broken promise inside of a task aborts as well, because a
 //! panic there would only land in a handle.
-#![forbid(unsafe_code)]
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod acts;
+mod diary;
 mod end;
+mod locks;
 mod round;
 mod tally;
 mod watchdog;

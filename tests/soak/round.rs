@@ -1,13 +1,15 @@
 //! One round: its pools, its executors, and what its threads leave to each other.
 #![forbid(unsafe_code)]
 
+use crate::diary::Diary;
+use crate::locks::Mutex;
 use crate::support::Numbers;
 use crate::tally::Tally;
 use crate::work::Product;
 use std::fmt::Write;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use work_permit::{Executor, Inline, JoinHandle, OwnedPermit, Pool, Unrun};
 
@@ -21,6 +23,10 @@ pub(crate) struct Room {
     pub(crate) fixed_limit: Option<usize>,
     /// Work inside, guards included.
     pub(crate) inside: AtomicUsize,
+    /// Written by those inside, where the limit is 1.
+    pub(crate) diary: Diary,
+    /// How often they did.
+    pub(crate) entries: AtomicU64,
     /// Its pool has a cap: its tasks never wait for anybody.
     pub(crate) is_capped: bool,
     /// The end has begun: the limit stays above 0.
@@ -111,6 +117,8 @@ impl Room {
             exec: Mutex::new(Some(builder.build().expect("numbers that make sense"))),
             fixed_limit: (number % 2 == 0).then_some(limit),
             inside: AtomicUsize::new(0),
+            diary: Diary::default(),
+            entries: AtomicU64::new(0),
             is_capped,
             ending: Mutex::new(false),
             tally: Tally::default(),

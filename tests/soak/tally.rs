@@ -1,7 +1,8 @@
-//! What the soak itself knows about an executor, from outside.
+//! What the soak itself knows about an executor, from outside. Relaxed throughout: a counter must not order what
+//! only the executor is to order.
 #![forbid(unsafe_code)]
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use work_permit::{Reason, Stats};
 
 /// Counted by those who call and by those who run.
@@ -44,11 +45,11 @@ pub(crate) struct Totals {
 
 impl Totals {
     pub(crate) fn add(&self, tally: &Tally) {
-        self.accepted.fetch_add(get(&tally.accepted), SeqCst);
-        self.panicked.fetch_add(get(&tally.panicked), SeqCst);
-        self.cancelled.fetch_add(get(&tally.cancelled), SeqCst);
-        self.unrun.fetch_add(get(&tally.unrun), SeqCst);
-        self.refused.fetch_add(tally.refused.iter().map(get).sum(), SeqCst);
+        self.accepted.fetch_add(get(&tally.accepted), Relaxed);
+        self.panicked.fetch_add(get(&tally.panicked), Relaxed);
+        self.cancelled.fetch_add(get(&tally.cancelled), Relaxed);
+        self.unrun.fetch_add(get(&tally.unrun), Relaxed);
+        self.refused.fetch_add(tally.refused.iter().map(get).sum(), Relaxed);
     }
 
     pub(crate) fn text(&self) -> String {
@@ -65,11 +66,11 @@ impl Totals {
 }
 
 pub(crate) fn get(counter: &AtomicU64) -> u64 {
-    counter.load(SeqCst)
+    counter.load(Relaxed)
 }
 
 pub(crate) fn add(counter: &AtomicU64) {
-    counter.fetch_add(1, SeqCst);
+    counter.fetch_add(1, Relaxed);
 }
 
 impl Tally {

@@ -1,10 +1,11 @@
 //! Ends a soak that stands still or is broken, with the state of every executor.
 #![forbid(unsafe_code)]
 
+use crate::locks::Mutex;
 use crate::round::Round;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 

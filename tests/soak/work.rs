@@ -10,7 +10,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 thread_local! {
@@ -62,9 +62,13 @@ pub(crate) struct Inside<'a>(&'a Room);
 
 impl<'a> Inside<'a> {
     pub(crate) fn enter(room: &'a Room) -> Self {
-        let now = 1 + room.inside.fetch_add(1, SeqCst);
+        let now = 1 + room.inside.fetch_add(1, Relaxed);
         if room.fixed_limit.is_some_and(|limit| now > limit) {
             watchdog::fail(&format!("G1: {now} inside of room {}", room.number));
+        }
+        if room.fixed_limit == Some(1) {
+            add(&room.entries);
+            room.diary.note(true);
         }
         Self(room)
     }
@@ -72,7 +76,7 @@ impl<'a> Inside<'a> {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.0.inside.fetch_sub(1, SeqCst);
+        self.0.inside.fetch_sub(1, Relaxed);
     }
 }
 
@@ -113,12 +117,16 @@ struct Bomb;
 impl Drop for Bomb {
     fn drop(&mut self) {
         if !thread::panicking() {
-            resume_unwind(Box::new(Boom { _token: None, _bomb: None }));
+            resume_unwind(Box::new(Bang));
         }
     }
 }
 
-/// The payload of every panic that is meant.
+/// The payload of a bomb: of no size, because the crate forgets the panic of a payload's drop.
+#[derive(Debug)]
+struct Bang;
+
+/// The payload of every other panic that is meant.
 #[derive(Debug)]
 struct Boom {
     _token: Option<Token>,
@@ -258,7 +266,7 @@ pub(crate) fn quietly<R>(f: impl FnOnce() -> R) -> Option<R> {
 
 /// Drops the payload of a panic that was meant.
 pub(crate) fn swallow(payload: Box<dyn Any + Send>) {
-    if !payload.is::<Boom>() {
+    if !payload.is::<Boom>() && !payload.is::<Bang>() {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or(payload.downcast_ref::<&str>().copied());
         watchdog::fail(text.unwrap_or("a panic that nobody meant"));

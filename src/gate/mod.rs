@@ -199,7 +199,7 @@ impl<T, L: Ledger> Gate<T, L> {
         let ticket = inner.line.push(Entry::Waiter(waiting), came_ns);
         let duty = self.line_up(&inner);
         // The head may be ourselves: then the token is ours, and the signal is for our own first look.
-        let pass = self.pass_on(duty, &mut inner);
+        let pass = self.pass_on_or_over(duty, &mut inner);
         drop(inner);
         match pass.carry_out() {
             Errand::Nothing => Arrival::Standing(ticket),

@@ -1,8 +1,8 @@
 //! The threads: a run queue of executors that have work and a permit, and workers that serve them.
 //!
-//! An entry of the run queue is an executor's token (I5 of [`crate::permits::state`]): there is at most one for
-//! each executor, so the run queue is as long as there are executors with startable work, whatever their
-//! backlog, and executors get turns.
+//! An entry of the run queue brings an executor's token (I5 of [`crate::permits::state`]), of which there is one;
+//! an entry whose token went over to a waiting thread meanwhile finds nothing to do. So the run queue is about as
+//! long as there are executors with startable work, whatever their backlog, and executors get turns.
 #![forbid(unsafe_code)]
 
 pub(crate) mod headcount;

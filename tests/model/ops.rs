@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// Whether anybody waits in the line of an executor whose pool has a cap: see `stalled.rs`.
-pub(crate) const WAITS_BESIDE_A_CAP: bool = false;
+pub(crate) const WAITS_BESIDE_A_CAP: bool = true;
 
 /// How a case begins and ends.
 #[derive(Debug, Clone)]

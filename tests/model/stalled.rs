@@ -1,10 +1,9 @@
 //! G3 where every thread of the pool is busy for somebody else: a thread that waits at the head of the line needs
 //! no worker, so it must get the permit that is free.
 //!
-//! Ignored while it fails: the token of the line (I5) was given to the pool for the task that stood before the
-//! waiter. When that task leaves (cancelled, or run by its joiner), the token stays in the pool's run queue
-//! until one of the pool's threads comes, which is never if its work waits for the waiter. With that mended,
-//! `WAITS_BESIDE_A_CAP` in `ops.rs` lets the random cases wait there as well.
+//! The token of the line (I5) was given to the pool for the task that stood before the waiter. When that task
+//! leaves (cancelled, or run by its joiner), the token must not stay in the pool's run queue until one of the
+//! pool's threads comes, which is never if its work waits for the waiter. The random cases wait there as well.
 #![forbid(unsafe_code)]
 
 use crate::support::{Latch, hang_guard, occupy, until};
@@ -32,7 +31,6 @@ fn task_before_a_waiter(exec: &Executor) -> (JoinHandle<()>, thread::JoinHandle<
 }
 
 #[test]
-#[ignore = "the token stays with a pool whose threads are busy"]
 fn a_waiter_is_served_when_the_task_before_it_is_cancelled() {
     hang_guard(|| {
         let (exec, busy) = stalled();
@@ -44,7 +42,6 @@ fn a_waiter_is_served_when_the_task_before_it_is_cancelled() {
 }
 
 #[test]
-#[ignore = "the token stays with a pool whose threads are busy"]
 fn a_waiter_is_served_when_the_task_before_it_is_joined() {
     hang_guard(|| {
         let (exec, busy) = stalled();
@@ -56,7 +53,6 @@ fn a_waiter_is_served_when_the_task_before_it_is_joined() {
 }
 
 #[test]
-#[ignore = "the token stays with a pool whose threads are busy"]
 fn a_waiter_is_served_when_a_token_of_the_past_is_on_its_way() {
     hang_guard(|| {
         let (exec, busy) = stalled();

@@ -65,7 +65,7 @@ impl House {
 /// A queued task is run by its joiner or by a worker.
 #[test]
 fn join_races_worker() {
-    model("join_races_worker", Size::Wide, 1_700..=3_900, || {
+    model("join_races_worker", Size::Wide, 1_200..=2_900, || {
         let house = House::new(1, 1, 1);
         let handle = house.spawn();
         assert_eq!(handle.join().unwrap(), 0);
@@ -91,7 +91,7 @@ fn run_races_run() {
 /// A task is dispatched while the limit goes from 0 to 1: it runs here, or it is queued and runs.
 #[test]
 fn dispatch_races_raise() {
-    model("dispatch_races_raise", Size::Wide, 20_000..=46_000, || {
+    model("dispatch_races_raise", Size::Wide, 17_000..=40_000, || {
         let house = House::new(1, 0, 1);
         let exec = house.exec.clone();
         let raiser = thread::spawn(move || exec.set_limit(1).unwrap());
@@ -124,7 +124,7 @@ fn drop_result<R>(f: impl FnOnce() -> R) -> impl FnOnce() {
 /// completes, and the worker leaves (or the model would not end).
 #[test]
 fn drop_of_last_handle_races_worker() {
-    model("drop_of_last_handle_races_worker", Size::Wide, 1_540..=3_555, || {
+    model("drop_of_last_handle_races_worker", Size::Wide, 1_500..=3_600, || {
         let House { pool, exec, floor } = House::new(1, 1, 1);
         let ran = Arc::clone(&floor);
         let handle = exec.spawn(move || ran.body()).unwrap();
@@ -158,7 +158,7 @@ fn drop_of_all_handles_races_worker() {
 /// handle says which.
 #[test]
 fn shutdown_now_races_spawn() {
-    model("shutdown_now_races_spawn", Size::Wide, 5_400..=13_000, || {
+    model("shutdown_now_races_spawn", Size::Wide, 5_100..=12_000, || {
         let house = House::new(1, 1, 1);
         let (exec, task) = (house.exec.clone(), house.task());
         let spawner = thread::spawn(move || match exec.spawn(task) {
@@ -178,7 +178,7 @@ fn shutdown_now_races_spawn() {
 /// A task is taken back while a worker comes for it: it runs, or it never will.
 #[test]
 fn cancel_races_worker() {
-    model("cancel_races_worker", Size::Wide, 1_200..=2_900, || {
+    model("cancel_races_worker", Size::Wide, 1_200..=2_800, || {
         let house = House::new(1, 1, 1);
         let handle = house.spawn();
         let cancelled = handle.cancel();
@@ -194,7 +194,7 @@ fn cancel_races_worker() {
 /// A future that is polled while a worker runs the task is woken when it is done.
 #[test]
 fn poll_races_worker() {
-    model("poll_races_worker", Size::Wide, 720..=1_700, || {
+    model("poll_races_worker", Size::Wide, 690..=1_600, || {
         let house = House::new(1, 1, 1);
         let mut handle = house.spawn();
         let parker = Parker::new();
@@ -225,7 +225,7 @@ impl Wake for Wakes {
 /// is back.
 #[test]
 fn panic_races_join() {
-    model("panic_races_join", Size::Wide, 1_250..=2_886, || {
+    model("panic_races_join", Size::Wide, 1_200..=2_900, || {
         let house = House::new(1, 1, 1);
         let task = house.task();
         let panicking = move || -> usize {
@@ -245,7 +245,7 @@ fn panic_races_join() {
 /// Two queued tasks under two permits: workers and the joiner share them out.
 #[test]
 fn join_races_two_workers() {
-    model("join_races_two_workers", Size::Huge, 92..=210, || {
+    model("join_races_two_workers", Size::Huge, 100..=230, || {
         let house = House::new(2, 2, 2);
         let (first, second) = (house.spawn(), house.spawn());
         first.join().unwrap();

@@ -113,7 +113,7 @@ fn hand_on_races_claim() {
 /// A task is joined while a worker comes for it: one of them runs it.
 #[test]
 fn join_races_claim() {
-    model("join_races_claim", Size::Proof, 860..=2_000, || {
+    model("join_races_claim", Size::Proof, 840..=2_000, || {
         let yard = Plan::new(1, 1).build();
         let ticket = yard.push(0).unwrap();
         let worker = yard.beside(|yard| yard.run_and_give());
@@ -127,7 +127,7 @@ fn join_races_claim() {
 /// A joiner whose time has passed leaves its task in the line, where a worker runs it.
 #[test]
 fn join_that_leaves_races_claim() {
-    model("join_that_leaves_races_claim", Size::Proof, 740..=1_700, || {
+    model("join_that_leaves_races_claim", Size::Proof, 720..=1_700, || {
         let yard = Plan::new(1, 1).build();
         let ticket = yard.push(0).unwrap();
         let worker = yard.beside(|yard| yard.run_and_give());

@@ -141,7 +141,7 @@ fn shutdown_races_turn() {
 /// A joined task is taken out at shutdown, or its joiner runs it: never both.
 #[test]
 fn shutdown_races_join() {
-    model("shutdown_races_join", Size::Proof, 44_000..=110_000, || {
+    model("shutdown_races_join", Size::Proof, 42_000..=95_000, || {
         let yard = Plan::new(1, 1).build();
         let ticket = yard.push(0).unwrap();
         let joiner = yard.beside(move |yard| assert_ne!(yard.join(ticket, false), Out::Left));

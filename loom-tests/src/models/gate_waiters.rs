@@ -5,6 +5,7 @@ use crate::gate::Arrival;
 use crate::line::Ticket;
 use crate::sync::Parker;
 use crate::{Size, model};
+use std::sync::Arc;
 
 /// A thread that waits for the only permit gets it when it comes back, and sees the work under it.
 #[test]
@@ -137,6 +138,109 @@ fn two_waiters_race_two_gives() {
         waiter.join().unwrap();
         yard.assert_as_new(0, 4);
     });
+}
+
+/// The token is at the pool for a task that is cancelled: a thread that waits needs no worker.
+#[test]
+fn arrive_races_late_worker() {
+    model("arrive_races_late_worker", Size::Wide, 880..=2_000, || {
+        let yard = late_workers(1);
+        let ticket = yard.push(0).unwrap();
+        let holder = yard.beside(|yard| yard.run_and_give());
+        assert!(yard.cancel(ticket));
+        assert_eq!(yard.stand(false), Out::Ran);
+        holder.join().unwrap();
+        yard.let_workers_come();
+        yard.assert_as_new(1, 2);
+    });
+}
+
+/// As before, with a thread that waits behind that task already: it gets the token.
+#[test]
+fn cancel_of_head_races_late_worker() {
+    model("cancel_of_head_races_late_worker", Size::Wide, 640..=1_500, || {
+        let yard = late_workers(1);
+        let ticket = yard.push(0).unwrap();
+        let (parker, place) = place(&yard);
+        let holder = yard.beside(|yard| yard.run_and_give());
+        let waiter =
+            yard.beside(move |yard| assert_eq!(yard.turns(&parker, place, false), Out::Ran));
+        assert!(yard.cancel(ticket));
+        holder.join().unwrap();
+        waiter.join().unwrap();
+        yard.let_workers_come();
+        yard.assert_as_new(1, 2);
+    });
+}
+
+/// The token is at the pool for a task that is joined: the joiner needs no worker.
+#[test]
+fn join_races_late_worker() {
+    model("join_races_late_worker", Size::Proof, 840..=2_000, || {
+        let yard = late_workers(1);
+        let ticket = yard.push(0).unwrap();
+        let holder = yard.beside(|yard| yard.run_and_give());
+        assert_eq!(yard.join(ticket, false), Out::Ran);
+        holder.join().unwrap();
+        yard.let_workers_come();
+        yard.assert_as_new(1, 2);
+    });
+}
+
+/// As before, with a thread that waits behind the joiner: it needs no worker either.
+#[test]
+fn join_and_arrive_race_late_worker() {
+    model("join_and_arrive_race_late_worker", Size::Wide, 4_200..=9_600, || {
+        let yard = late_workers(1);
+        let ticket = yard.push(0).unwrap();
+        let (parker, place) = place(&yard);
+        let holder = yard.beside(|yard| yard.run_and_give());
+        let waiter =
+            yard.beside(move |yard| assert_eq!(yard.turns(&parker, place, false), Out::Ran));
+        assert_eq!(yard.join(ticket, false), Out::Ran);
+        holder.join().unwrap();
+        waiter.join().unwrap();
+        yard.let_workers_come();
+        yard.assert_as_new(1, 3);
+    });
+}
+
+/// A joiner that leaves may have taken the token from the pool: it gives it back there.
+#[test]
+fn join_that_leaves_races_late_worker() {
+    model("join_that_leaves_races_late_worker", Size::Proof, 720..=1_700, || {
+        let yard = late_workers(1);
+        let ticket = yard.push(0).unwrap();
+        let holder = yard.beside(|yard| yard.run_and_give());
+        yard.join(ticket, true);
+        holder.join().unwrap();
+        yard.let_workers_come();
+        yard.assert_as_new(1, 2);
+    });
+}
+
+/// A worker that goes on (T6) takes the task that the token is at the pool for, and a thread waits
+/// behind it: under the second permit it needs no worker.
+#[test]
+fn hand_on_races_late_worker() {
+    model("hand_on_races_late_worker", Size::Wide, 33_000..=75_000, || {
+        let yard = Plan { goes_on: true, late_workers: true, ..Plan::new(2, 1) }.build();
+        yard.push(0).unwrap();
+        let worker = yard.beside(|yard| {
+            yard.push(1).unwrap();
+            yard.let_workers_come();
+        });
+        let waiter = yard.beside(|yard| assert_eq!(yard.stand(false), Out::Ran));
+        yard.run_and_give();
+        worker.join().unwrap();
+        waiter.join().unwrap();
+        yard.let_workers_come();
+        yard.assert_as_new(2, 4);
+    });
+}
+
+fn late_workers(limit: usize) -> Arc<Yard> {
+    Plan { late_workers: true, ..Plan::new(limit, limit) }.build()
 }
 
 /// A place in the line of a gate without a free permit, and where its owner waits.

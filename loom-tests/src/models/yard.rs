@@ -53,6 +53,10 @@ pub(super) struct Yard {
     goes_on: bool,
     /// Workers look at the limit before they ask for a task: at 0 they must get none.
     may_pause: bool,
+    /// Workers come when the model lets them, not at once.
+    late_workers: bool,
+    /// Workers that are on their way.
+    on_the_way: AtomicUsize,
 }
 
 /// A yard's size: the limit, who runs at most at a time, and the numbers of the gate.
@@ -65,6 +69,7 @@ pub(super) struct Plan {
     pub(super) capacity: usize,
     pub(super) goes_on: bool,
     pub(super) may_pause: bool,
+    pub(super) late_workers: bool,
 }
 
 impl Plan {
@@ -79,6 +84,7 @@ impl Plan {
             capacity: JOBS,
             goes_on: false,
             may_pause: false,
+            late_workers: false,
         }
     }
 
@@ -89,8 +95,16 @@ impl Plan {
             gate.try_take().unwrap();
         }
         let floor = Floor::new(self.at_most);
-        let (goes_on, may_pause) = (self.goes_on, self.may_pause);
-        Arc::new(Yard { gate, books, floor, ends: Default::default(), goes_on, may_pause })
+        Arc::new(Yard {
+            gate,
+            books,
+            floor,
+            ends: Default::default(),
+            goes_on: self.goes_on,
+            may_pause: self.may_pause,
+            late_workers: self.late_workers,
+            on_the_way: AtomicUsize::new(0),
+        })
     }
 }
 
@@ -104,9 +118,22 @@ impl Yard {
         thread::spawn(move || f(&yard))
     }
 
-    /// The worker that an errand asks for comes at once, on the thread that got the errand.
+    /// The worker that an errand asks for comes at once, on the thread that got the errand, unless
+    /// workers are late.
     pub(super) fn carry_out(&self, errand: Errand) {
-        if errand == Errand::SendWorker {
+        match errand {
+            Errand::Nothing => {}
+            Errand::SendWorker if self.late_workers => {
+                self.on_the_way.fetch_add(1, Relaxed);
+            }
+            Errand::SendWorker => self.work(),
+        }
+    }
+
+    /// The workers that are late come, and those that they send.
+    pub(super) fn let_workers_come(&self) {
+        while self.on_the_way.load(Relaxed) > 0 {
+            self.on_the_way.fetch_sub(1, Relaxed);
             self.work();
         }
     }
@@ -244,6 +271,7 @@ impl Yard {
         let (_, errand) = self.gate.push(jobs, 0).unwrap();
         assert_eq!(errand, Errand::SendWorker, "a token is left that nobody has");
         self.carry_out(errand);
+        self.let_workers_come();
         self.assert_quiet(jobs + 1, ran + 1);
     }
 }

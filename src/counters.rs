@@ -44,6 +44,7 @@ struct PerThread {
     nested: Pair,
     queued_here: Pair,
     queued_on_worker: Pair,
+    why_queued: [AtomicU64; 3],
 }
 
 #[derive(Debug, Default)]
@@ -95,7 +96,6 @@ pub(crate) struct Counters {
     overtakes: AtomicU64,
     panicked: AtomicU64,
     refused: [AtomicU64; Reason::COUNT],
-    why: [AtomicU64; 3],
 }
 
 impl Counters {
@@ -106,7 +106,6 @@ impl Counters {
             overtakes: AtomicU64::new(0),
             panicked: AtomicU64::new(0),
             refused: Default::default(),
-            why: Default::default(),
         }
     }
 
@@ -175,8 +174,9 @@ impl Counters {
         self.refused[reason.index()].fetch_add(1, Relaxed);
     }
 
+    #[inline]
     pub(crate) fn queued(&self, why: Why) {
-        self.why[why as usize].fetch_add(1, Relaxed);
+        self.bump(self.slot(), |line| &line.why_queued[why as usize]);
     }
 
     pub(crate) fn overtakes(&self) -> u64 {
@@ -188,7 +188,8 @@ impl Counters {
     }
 
     pub(crate) fn why(&self, why: Why) -> u64 {
-        self.why[why as usize].load(Relaxed)
+        let of = |line: &PerThread| line.why_queued[why as usize].load(Relaxed);
+        of(&self.shared) + self.slots.iter().map(|slot| of(&slot.counts)).sum::<u64>()
     }
 
     pub(crate) fn refusals(&self) -> Refused {

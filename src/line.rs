@@ -12,12 +12,18 @@ use std::collections::VecDeque;
 
 /// Gaps below this number are not worth a sweep.
 const SWEEP_FLOOR: usize = 32;
-/// An empty ring larger than this gives its memory back.
-const KEEP_CAPACITY: usize = 1024;
-
 /// A place in the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(u64);
+
+impl Ticket {
+    pub(crate) const FIRST: Ticket = Ticket(1);
+
+    #[inline]
+    pub(crate) fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
 
 /// Somebody who waits in the line and runs the work himself.
 #[derive(Debug)]
@@ -55,31 +61,44 @@ impl<T> Entry<T> {
         }
     }
 
-    fn is_waiter(&self) -> bool {
-        matches!(self, Entry::Waiter(_))
+    /// A task, joined or not.
+    #[inline]
+    pub(crate) fn is_task(&self) -> bool {
+        !matches!(self, Entry::Waiter(_))
+    }
+
+    #[inline]
+    pub(crate) fn at(self, ticket: Ticket, came_ns: u64) -> Slot<T> {
+        Slot { ticket, came_ns, entry: Some(self) }
     }
 }
 
+/// An entry at its place.
 #[derive(Debug)]
-struct Slot<T> {
+pub(crate) struct Slot<T> {
     ticket: Ticket,
     /// When it came, in nanoseconds of its executor's clock; 0 where nobody asked.
     came_ns: u64,
     entry: Option<Entry<T>>,
 }
 
+/// Entries with rising tickets.
+pub(crate) type Slots<T> = VecDeque<Slot<T>>;
+
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct Line<T> {
-    slots: VecDeque<Slot<T>>,
-    next: u64,
+    slots: Slots<T>,
     gaps: usize,
     waiters: usize,
 }
 
 impl<T> Line<T> {
+    /// An empty ring larger than this gives its memory back.
+    pub(crate) const KEEP_CAPACITY: usize = 1024;
+
     pub(crate) fn new() -> Self {
-        Self { slots: VecDeque::new(), next: 1, gaps: 0, waiters: 0 }
+        Self { slots: Slots::new(), gaps: 0, waiters: 0 }
     }
 
     /// Entries of every kind.
@@ -97,12 +116,22 @@ impl<T> Line<T> {
         self.waiters
     }
 
-    pub(crate) fn push(&mut self, entry: Entry<T>, came_ns: u64) -> Ticket {
-        let ticket = Ticket(self.next);
-        self.next += 1;
-        self.waiters += usize::from(entry.is_waiter());
-        self.slots.push_back(Slot { ticket, came_ns, entry: Some(entry) });
-        ticket
+    /// Puts an entry at the end; its ticket is above all that are there.
+    pub(crate) fn push(&mut self, ticket: Ticket, entry: Entry<T>, came_ns: u64) {
+        self.waiters += usize::from(!entry.is_task());
+        self.slots.push_back(entry.at(ticket, came_ns));
+    }
+
+    /// Moves tasks to the end, whose tickets are above all that are there. Whichever are fewer are moved.
+    pub(crate) fn append(&mut self, tasks: &mut Slots<T>) {
+        if self.slots.len() >= tasks.len() {
+            self.slots.append(tasks);
+            return;
+        }
+        std::mem::swap(&mut self.slots, tasks);
+        while let Some(slot) = tasks.pop_back() {
+            self.slots.push_front(slot);
+        }
     }
 
     /// The oldest entry. The front slot is never a gap.
@@ -127,11 +156,14 @@ impl<T> Line<T> {
     }
 
     /// Takes the oldest entry out, with the moment it came.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Entry<T>, u64)> {
         let slot = self.slots.pop_front()?;
         let entry = slot.entry?;
-        self.waiters -= usize::from(entry.is_waiter());
-        self.trim();
+        self.waiters -= usize::from(!entry.is_task());
+        if self.gaps > 0 {
+            self.trim();
+        }
         Some((entry, slot.came_ns))
     }
 
@@ -140,7 +172,7 @@ impl<T> Line<T> {
         let at = self.find(ticket)?;
         let came_ns = self.slots[at].came_ns;
         let entry = self.slots[at].entry.take()?;
-        self.waiters -= usize::from(entry.is_waiter());
+        self.waiters -= usize::from(!entry.is_task());
         self.gaps += 1;
         self.trim();
         if self.gaps > SWEEP_FLOOR && self.gaps > self.slots.len() / 2 {
@@ -154,7 +186,7 @@ impl<T> Line<T> {
         self.slots.binary_search_by_key(&ticket, |slot| slot.ticket).ok()
     }
 
-    /// Drops gaps at both ends, and the memory of a large burst once it is over.
+    /// Drops gaps at both ends.
     fn trim(&mut self) {
         while self.slots.front().is_some_and(|slot| slot.entry.is_none()) {
             self.slots.pop_front();
@@ -164,8 +196,12 @@ impl<T> Line<T> {
             self.slots.pop_back();
             self.gaps -= 1;
         }
-        if self.slots.is_empty() && self.slots.capacity() > KEEP_CAPACITY {
-            self.slots = VecDeque::new();
+    }
+
+    /// Ends the memory of a large burst, once it is over.
+    pub(crate) fn give_memory_back(&mut self) {
+        if self.slots.len() <= 1 && self.slots.capacity() > Self::KEEP_CAPACITY {
+            self.slots.shrink_to(1);
         }
     }
 }
@@ -179,28 +215,69 @@ mod tests {
         Entry::Waiter(Waiting { signal: Parker::new().unparker(), has_token: false })
     }
 
+    /// A line whose tickets are counted.
+    struct Counted(Line<u32>, Ticket);
+
+    impl Counted {
+        fn new() -> Self {
+            Self(Line::new(), Ticket::FIRST)
+        }
+
+        fn push(&mut self, entry: Entry<u32>) -> Ticket {
+            let ticket = self.1;
+            self.1 = ticket.next();
+            self.0.push(ticket, entry, 0);
+            ticket
+        }
+    }
+
     #[test]
     fn keeps_order_around_gaps() {
-        let mut line = Line::new();
-        let tickets: Vec<_> = (0..10).map(|n| line.push(Entry::Task(n), 0)).collect();
+        let mut line = Counted::new();
+        let tickets: Vec<_> = (0..10).map(|n| line.push(Entry::Task(n))).collect();
+        let Counted(mut line, _) = line;
         for n in [0, 3, 4, 9] {
             assert!(line.remove(tickets[n]).is_some());
             assert!(line.remove(tickets[n]).is_none(), "only once");
         }
+        assert_eq!(drain(&mut line), [1, 2, 5, 6, 7, 8]);
+        assert_eq!((line.len(), line.gaps), (0, 0));
+    }
+
+    fn drain(line: &mut Line<u32>) -> Vec<u32> {
         let mut left = Vec::new();
         while let Some((entry, _)) = line.pop() {
             left.extend(entry.into_task());
         }
-        assert_eq!(left, [1, 2, 5, 6, 7, 8]);
-        assert_eq!((line.len(), line.gaps), (0, 0));
+        left
+    }
+
+    #[test]
+    fn appends_in_order_few_to_many_and_many_to_few() {
+        for (there, come) in [(0, 5), (1, 5), (5, 5), (5, 1), (5, 0)] {
+            let mut line = Counted::new();
+            let first = line.push(Entry::Task(99));
+            (0..there).for_each(|n| _ = line.push(Entry::Task(n)));
+            let Counted(mut line, mut ticket) = line;
+            let mut tasks = Slots::new();
+            for n in there..there + come {
+                tasks.push_back(Entry::Task(n).at(ticket, 0));
+                ticket = ticket.next();
+            }
+            line.append(&mut tasks);
+            assert!(tasks.is_empty());
+            line.remove(first);
+            assert_eq!(drain(&mut line), (0..there + come).collect::<Vec<_>>());
+        }
     }
 
     #[test]
     fn counts_tasks_and_waiters_apart() {
-        let mut line = Line::new();
-        line.push(Entry::Task(1), 0);
-        let second = line.push(waiter(), 0);
-        line.push(waiter(), 0);
+        let mut line = Counted::new();
+        line.push(Entry::Task(1));
+        let second = line.push(waiter());
+        line.push(waiter());
+        let Counted(mut line, _) = line;
         assert_eq!((line.tasks(), line.waiters(), line.len()), (1, 2, 3));
         line.remove(second);
         assert_eq!((line.tasks(), line.waiters(), line.len()), (1, 1, 2));
@@ -210,25 +287,30 @@ mod tests {
 
     #[test]
     fn gaps_behind_a_stuck_head_do_not_pile_up() {
-        let mut line = Line::new();
-        line.push(Entry::Task(0), 0);
-        let mut last = line.push(Entry::Task(1), 0);
+        let mut line = Counted::new();
+        line.push(Entry::Task(0));
+        let mut last = line.push(Entry::Task(1));
         for n in 2..100_000 {
-            let ticket = line.push(Entry::Task(n), 0);
-            line.remove(last);
+            let ticket = line.push(Entry::Task(n));
+            line.0.remove(last);
             last = ticket;
-            assert!(line.slots.len() <= 2 * line.len() + SWEEP_FLOOR + 2);
+            assert!(line.0.slots.len() <= 2 * line.0.len() + SWEEP_FLOOR + 2);
         }
-        assert_eq!(line.len(), 2);
+        assert_eq!(line.0.len(), 2);
     }
 
     #[test]
     fn a_burst_gives_its_memory_back() {
-        let mut line = Line::new();
+        let mut line = Counted::new();
         for n in 0..10_000 {
-            line.push(Entry::Task(n), 0);
+            line.push(Entry::Task(n));
         }
-        while line.pop().is_some() {}
-        assert!(line.slots.capacity() <= KEEP_CAPACITY);
+        let Counted(mut line, _) = line;
+        while line.len() > 1 {
+            line.pop();
+        }
+        line.give_memory_back();
+        assert!(line.slots.capacity() <= Line::<u32>::KEEP_CAPACITY);
+        assert_eq!(drain(&mut line), [9_999]);
     }
 }

@@ -155,27 +155,51 @@ impl Engine {
     }
 
     /// Puts a task into the queue, with a thread to serve it.
+    #[inline]
     pub(crate) fn enqueue(
         self: &Arc<Self>,
         task: Task,
         why: Why,
     ) -> Result<Ticket, (Task, Reason)> {
         let came_ns = self.waits.now_ns();
-        let pushed = match self.gate.push(task, came_ns) {
-            Err((task, NotQueued::NoThread)) if self.pool.hold_thread() => {
+        match self.gate.push(task, came_ns) {
+            Ok((ticket, errand)) => {
+                self.counters.queued(why);
+                self.after_push(errand);
+                Ok(ticket)
+            }
+            Err((task, refusal)) => self.enqueue_refused(task, why, came_ns, refusal),
+        }
+    }
+
+    #[inline]
+    fn after_push(self: &Arc<Self>, errand: Errand) {
+        self.carry_out(errand);
+        if errand == Errand::Nothing {
+            self.pool.ask_again_if_short();
+        }
+    }
+
+    #[cold]
+    fn enqueue_refused(
+        self: &Arc<Self>,
+        task: Task,
+        why: Why,
+        came_ns: u64,
+        refusal: NotQueued,
+    ) -> Result<Ticket, (Task, Reason)> {
+        let refused = match refusal {
+            NotQueued::NoThread if self.pool.hold_thread() => {
                 let pushed = self.gate.push(task, came_ns);
                 self.pool.settle();
                 pushed
             }
-            pushed => pushed,
+            _ => Err((task, refusal)),
         };
-        match pushed {
+        match refused {
             Ok((ticket, errand)) => {
                 self.counters.queued(why);
-                self.carry_out(errand);
-                if errand == Errand::Nothing {
-                    self.pool.ask_again_if_short();
-                }
+                self.after_push(errand);
                 Ok(ticket)
             }
             Err((task, NotQueued::Full)) => Err((task, Reason::QueueFull)),
@@ -276,9 +300,7 @@ impl Serve for Engine {
                 }
                 stored.publish();
             } else {
-                if !worker.is_wanted_elsewhere() {
-                    next = self.gate.hand_on();
-                }
+                next = self.gate.hand_on(|ours| worker.is_wanted_elsewhere(ours));
                 if next.is_none() && self.gate.give() == Errand::SendWorker {
                     worker.keep(Arc::clone(&self) as Arc<dyn Serve>);
                 }

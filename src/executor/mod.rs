@@ -13,6 +13,7 @@ use crate::permits::state::{MAX_LIMIT, Refusal};
 use crate::pool_handle::Pool;
 use crate::sync::Arc;
 use crate::task::cell::{End, Joinable, Runnable, Task, TaskCell};
+use crate::task::closure::Closure;
 use crate::task::context::{self, Id};
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -313,12 +314,12 @@ impl Executor {
     where
         F: FnOnce() + Send + 'static,
     {
-        let task = Task::Closure(Box::new(f));
+        let task = Task::Closure(Closure::new(f));
         match self.engine().enqueue(task, Why::Asked) {
             Ok(_) => Ok(()),
-            Err((Task::Closure(closure), reason)) => match closure.into_any().downcast::<F>() {
-                Ok(f) => Err(self.reject(*f, reason)),
-                Err(_) => unreachable!("the closure that comes back is the one that went in"),
+            Err((Task::Closure(closure), reason)) => match closure.into_inner::<F>() {
+                Some(f) => Err(self.reject(f, reason)),
+                None => unreachable!("the closure that comes back is the one that went in"),
             },
             Err((Task::Cell(_), _)) => {
                 unreachable!("the task that comes back is the one that went in")

@@ -1,7 +1,7 @@
 //! The gate over its lifetime: another limit, an end, and what it says about itself.
 #![forbid(unsafe_code)]
 
-use super::{Errand, Gate, GateStats, Inner, Ledger};
+use super::{Errand, Gate, GateStats, Inner, Ledger, Tally};
 use crate::permits::state::Duty;
 use crate::sync::Unparker;
 use std::time::Instant;
@@ -30,6 +30,7 @@ impl<T, L: Ledger> Gate<T, L> {
     pub(crate) fn close(&self) -> Errand {
         let mut inner = self.inner.lock();
         self.word.close();
+        self.shut_intake(&mut inner);
         let duty = self.recall_after_change(&inner);
         self.tell_if_quiet(&inner);
         let pass = self.pass_on(duty, &mut inner);
@@ -45,6 +46,7 @@ impl<T, L: Ledger> Gate<T, L> {
     pub(crate) fn close_and_take(&self) -> Vec<T> {
         let mut inner = self.inner.lock();
         self.word.close();
+        self.shut_intake(&mut inner);
         let had_tasks = inner.line.tasks() > 0;
         let mut tasks = Vec::with_capacity(inner.line.tasks());
         let mut signals = Vec::new();
@@ -105,14 +107,15 @@ impl<T, L: Ledger> Gate<T, L> {
         // A lease that nobody uses is a free permit for whoever asks.
         let idle = self.slots.iter().filter(|slot| slot.lease.is_idle()).count() as i64;
         let limit = inner.limit as i64;
+        let (taken_in, accepted) = self.count_intake();
         let free = (i64::from(self.word.observe().free()) + idle).min(limit);
         GateStats {
             limit: inner.limit,
             taken: (limit - free) as usize,
             free: free.max(0) as usize,
-            tasks: inner.line.tasks(),
+            tasks: inner.line.tasks() + taken_in,
             waiters: inner.line.waiters(),
-            tally: inner.tally,
+            tally: Tally { accepted, ..inner.tally },
         }
     }
 }

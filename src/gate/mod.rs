@@ -16,6 +16,7 @@
 
 mod answers;
 mod inline;
+mod intake;
 mod life;
 
 pub(crate) use answers::{
@@ -30,6 +31,7 @@ use crate::permits::state::{Duty, Refusal, Serve, Take};
 use crate::permits::word::PermitWord;
 use crate::sync::{Condvar, Mutex, MutexGuard, Unparker};
 use crossbeam_utils::CachePadded;
+use intake::Intake;
 
 #[derive(Debug)]
 struct Inner<T> {
@@ -45,6 +47,8 @@ struct Inner<T> {
 pub(crate) struct Gate<T, L> {
     word: CachePadded<PermitWord>,
     inner: CachePadded<Mutex<Inner<T>>>,
+    /// Locked last, by those who hold `inner` too.
+    intake: CachePadded<Mutex<Intake<T>>>,
     quiet: Condvar,
     leases: Leases,
     slots: Slots,
@@ -97,6 +101,7 @@ impl<T, L: Ledger> Gate<T, L> {
                 limit,
                 tally: Tally::default(),
             })),
+            intake: CachePadded::new(Mutex::new(Intake::new())),
             quiet: Condvar::new(),
             leases,
             slots,
@@ -167,51 +172,10 @@ impl<T, L: Ledger> Gate<T, L> {
         self.pass_on(duty, inner)
     }
 
-    /// Puts a task at the end of the line.
-    pub(crate) fn push(&self, task: T, came_ns: u64) -> Result<(Ticket, Errand), (T, NotQueued)> {
-        let mut inner = self.inner.lock();
-        if self.word.peek().is_closed() {
-            return Err((task, NotQueued::Closed));
-        }
-        if inner.line.tasks() >= self.capacity {
-            return Err((task, NotQueued::Full));
-        }
-        if inner.line.tasks() == 0 && !self.ledger.owe() {
-            return Err((task, NotQueued::NoThread));
-        }
-        inner.tally.accepted += 1;
-        let ticket = inner.line.push(Entry::Task(task), came_ns);
-        let duty = self.line_up(&inner);
-        let pass = self.pass_on(duty, &mut inner);
-        drop(inner);
-        Ok((ticket, pass.carry_out()))
-    }
-
-    /// Takes a permit, or a place at the end of the line.
-    pub(crate) fn arrive(&self, signal: &Unparker, came_ns: u64) -> Arrival {
-        let mut inner = self.inner.lock();
-        match self.word.take(self.max_overtakes) {
-            Ok(how) => return Arrival::Taken(how),
-            Err(Refusal::Closed) => return Arrival::Closed,
-            Err(Refusal::Saturated) => {}
-        }
-        let waiting = Waiting { signal: signal.clone(), has_token: false };
-        let ticket = inner.line.push(Entry::Waiter(waiting), came_ns);
-        let duty = self.line_up(&inner);
-        // The head may be ourselves: then the token is ours, and the signal is for our own first look.
-        let pass = self.pass_on_or_over(duty, &mut inner);
-        drop(inner);
-        match pass.carry_out() {
-            Errand::Nothing => Arrival::Standing(ticket),
-            Errand::SendWorker => {
-                unreachable!("I1: a line with a task in it and a free permit has a token")
-            }
-        }
-    }
-
     /// Makes a queued task one that its joiner will run. `false`: it is not in the line any more.
     pub(crate) fn join(&self, ticket: Ticket, signal: &Unparker) -> bool {
         let mut inner = self.inner.lock();
+        self.take_over_intake(&mut inner, 0);
         // The token that is at the pool for the head is the joiner's now.
         let is_head = inner.line.head().is_some_and(|(head, _)| head == ticket);
         let has_token = is_head && std::mem::take(&mut inner.token_at_pool);
@@ -231,7 +195,8 @@ impl<T, L: Ledger> Gate<T, L> {
         };
         let had_token = std::mem::take(&mut waiting.has_token);
         if is_head {
-            if let Serve::Served(duty) = self.word.serve(inner.line.len() > 1, had_token) {
+            let more = self.look_behind_head(&mut inner);
+            if let Serve::Served(duty) = self.word.serve(more, had_token) {
                 return self.granted(inner, duty);
             }
             return if leave { self.leave(inner, ticket, Duty::Nothing) } else { Turn::Wait };
@@ -284,7 +249,7 @@ impl<T, L: Ledger> Gate<T, L> {
         if !std::mem::take(&mut inner.token_at_pool) {
             return Claim::Nothing; // It went to a waiter.
         }
-        let more = inner.line.len() > 1;
+        let more = self.look_behind_head(&mut inner);
         match inner.line.head() {
             Some((_, Entry::Task(_))) => {}
             _ => {
@@ -307,13 +272,17 @@ impl<T, L: Ledger> Gate<T, L> {
         }
     }
 
-    /// A worker that is done asks for the next task under the permit it has (T6). `None`: it gives it back.
-    pub(crate) fn hand_on(&self) -> Option<(T, u64)> {
+    /// A worker that is done asks for the next task under the permit it has (T6). `None`: it gives it back, as
+    /// it does when it `is_wanted` by others than this gate's own tokens at the pool, of which it is told the number.
+    pub(crate) fn hand_on(&self, is_wanted: impl FnOnce(usize) -> bool) -> Option<(T, u64)> {
         if !self.word.peek().is_waiting() {
             return None;
         }
         let mut inner = self.inner.lock();
-        let more = inner.line.len() > 1;
+        if is_wanted(usize::from(inner.token_at_pool)) {
+            return None;
+        }
+        let more = self.look_behind_head(&mut inner);
         match inner.line.head() {
             Some((_, Entry::Task(_))) if self.word.hand_on(more) => {}
             _ => return None,
@@ -327,6 +296,7 @@ impl<T, L: Ledger> Gate<T, L> {
         }
     }
 
+    #[inline(always)]
     fn pop_task(&self, inner: &mut Inner<T>) -> (T, u64) {
         let Some((Entry::Task(task), came_ns)) = inner.line.pop() else {
             unreachable!("the head was seen to be a task under the same lock");
@@ -349,6 +319,7 @@ impl<T, L: Ledger> Gate<T, L> {
 
     fn remove(&self, ticket: Ticket, note: impl FnOnce(&mut Tally)) -> Option<(T, u64, Errand)> {
         let mut inner = self.inner.lock();
+        self.take_over_intake(&mut inner, 1);
         let (mut entry, came_ns) = inner.line.remove(ticket)?;
         note(&mut inner.tally);
         let had_token = entry.waiting().is_some_and(|w| w.has_token);
@@ -362,7 +333,9 @@ impl<T, L: Ledger> Gate<T, L> {
 
     /// The entry is still in the line.
     pub(crate) fn is_queued(&self, ticket: Ticket) -> bool {
-        self.inner.lock().line.get(ticket).is_some()
+        let mut inner = self.inner.lock();
+        self.take_over_intake(&mut inner, 0);
+        inner.line.get(ticket).is_some()
     }
 
     fn settle_tasks(&self, inner: &Inner<T>) {

@@ -7,6 +7,11 @@
 //! (the line and its entries) goes through the line's lock, so the other orders are Relaxed.
 //!
 //! Failed attempts only compute anew: Relaxed.
+//!
+//! *Steps that change nothing.* T3 and T6 of a busy line mostly change nothing, and are then only read. The value
+//! may be old, but not older than the last change of `WAITING`, which the line's lock orders; and with `WAITING`
+//! set every value keeps I1, so T3 owes nothing in any of them. T6 on an old value counts the overtakes since
+//! then against the next head, which is where they were.
 #![forbid(unsafe_code)]
 
 use super::state::{Duty, Refusal, Serve, State, Take};
@@ -40,6 +45,9 @@ impl PermitWord {
         loop {
             let (state, answer) = next(State::from_bits(bits));
             debug_assert!(state.is_sound(), "unsound: {state:?}");
+            if state.bits() == bits && order == Relaxed {
+                return answer; // Nothing to write and nothing to order: see "Steps that change nothing".
+            }
             match self.0.compare_exchange_weak(bits, state.bits(), order, Relaxed) {
                 Ok(_) => return answer,
                 Err(now) => bits = now,

@@ -187,6 +187,7 @@ impl PoolCore {
     }
 
     /// Work may be left in the run queue for want of a thread: asks for one again.
+    #[inline]
     pub(crate) fn ask_again_if_short(self: &Arc<Self>) {
         if self.short.load(Relaxed) {
             self.see_to_run_queue();

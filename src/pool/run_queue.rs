@@ -38,6 +38,10 @@ mod real {
         pub(crate) fn is_empty(&self) -> bool {
             self.0.is_empty()
         }
+
+        pub(crate) fn len(&self) -> usize {
+            self.0.len()
+        }
     }
 }
 
@@ -64,6 +68,10 @@ mod modelled {
 
         pub(crate) fn is_empty(&self) -> bool {
             self.0.lock().is_empty()
+        }
+
+        pub(crate) fn len(&self) -> usize {
+            self.0.lock().len()
         }
     }
 }

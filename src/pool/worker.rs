@@ -93,9 +93,9 @@ impl<'a> Worker<'a> {
         self.pool.submit_to_self(token);
     }
 
-    /// Other executors wait for a worker.
-    pub(crate) fn is_wanted_elsewhere(&self) -> bool {
-        !self.pool.run_queue.is_empty()
+    /// Others wait for a worker than the one executor that has `ours` tokens in the run queue.
+    pub(crate) fn is_wanted_elsewhere(&self, ours: usize) -> bool {
+        !self.pool.run_queue.is_empty() && self.pool.run_queue.len() > ours
     }
 
     /// One task is done.

@@ -17,6 +17,7 @@
 use crate::error::{JoinError, Panic};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{Arc, AtomicU32, Mutex, Unparker, UnsafeCell};
+use crate::task::closure::Closure;
 use crate::task::context::Id;
 use crate::task::unwind::{call_quietly, drop_quietly};
 use std::any::Any;
@@ -253,29 +254,12 @@ impl<F, R> fmt::Debug for TaskCell<F, R> {
     }
 }
 
-/// A closure without a handle, whatever its type.
-pub(crate) trait Closure: Send {
-    fn call(self: Box<Self>);
-    /// The way back to the closure's own type, for a refused one.
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
-}
-
-impl<F: FnOnce() + Send + 'static> Closure for F {
-    fn call(self: Box<Self>) {
-        (*self)();
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-}
-
 /// What stands in the line as a task.
 pub(crate) enum Task {
     /// With a handle.
     Cell(Arc<dyn Runnable>),
     /// Without one.
-    Closure(Box<dyn Closure>),
+    Closure(Closure),
 }
 
 impl Task {

@@ -36,12 +36,13 @@ const FLOORS: &[&[&str]] = &[
     &["permits", "permits::word"],
     // F3 line: queue and admission under one lock.
     &[
-        "counters", "gate", "gate::answers", "gate::inline", "gate::life", "lease", "line", "waits",
+        "counters", "gate", "gate::answers", "gate::inline", "gate::intake", "gate::life", "lease",
+        "line", "waits",
     ],
     // F4 run: who runs a task, and where.
     &[
         "pool", "pool::headcount", "pool::run_queue", "pool::sched", "pool::worker",
-        "task", "task::cell", "task::context", "task::unwind",
+        "task", "task::cell", "task::closure", "task::context", "task::unwind",
     ],
     // F5 engine: what an executor is.
     &["engine", "engine::inline", "engine::waiting"],

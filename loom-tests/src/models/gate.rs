@@ -24,7 +24,7 @@ fn push_races_give() {
 /// Two tasks that are queued at once both run, under one permit one after the other.
 #[test]
 fn push_races_push() {
-    model("push_races_push", Size::Proof, 350..=800, || {
+    model("push_races_push", Size::Proof, 1_200..=2_901, || {
         let yard = Plan::new(1, 0).build();
         let other = yard.beside(|yard| assert!(yard.push(0).is_ok()));
         yard.push(1).unwrap();
@@ -36,7 +36,7 @@ fn push_races_push() {
 /// With two permits two tasks that are queued at once both start.
 #[test]
 fn push_races_push_with_enough_for_both() {
-    model("push_races_push_with_enough_for_both", Size::Proof, 2_400..=5_600, || {
+    model("push_races_push_with_enough_for_both", Size::Proof, 8_700..=20_001, || {
         let yard = Plan::new(2, 0).build();
         let other = yard.beside(|yard| assert!(yard.push(0).is_ok()));
         yard.push(1).unwrap();
@@ -87,7 +87,7 @@ fn overtaking_races_claim() {
 /// A worker that would go on (T6) and a task that arrives: it goes on, or the token finds another.
 #[test]
 fn hand_on_races_push() {
-    model("hand_on_races_push", Size::Proof, 960..=2_200, || {
+    model("hand_on_races_push", Size::Proof, 3_300..=7_801, || {
         let yard = Plan { goes_on: true, ..Plan::new(1, 0) }.build();
         let worker = yard.beside(|yard| assert!(yard.push(0).is_ok()));
         yard.push(1).unwrap();
@@ -154,7 +154,7 @@ fn cancel_races_claim() {
 /// The head is cancelled while a worker comes for it: the worker serves the next one.
 #[test]
 fn cancel_of_head_races_claim() {
-    model("cancel_of_head_races_claim", Size::Proof, 16..=37, || {
+    model("cancel_of_head_races_claim", Size::Proof, 30..=71, || {
         let yard = Plan::new(1, 1).build();
         let ticket = yard.push(0).unwrap();
         yard.push(1).unwrap();
@@ -189,7 +189,7 @@ fn nested_join_races_claim() {
 /// Of two tasks that want the last place in the queue one gets it.
 #[test]
 fn push_races_push_for_the_last_place() {
-    model("push_races_push_for_the_last_place", Size::Proof, 4..=11, || {
+    model("push_races_push_for_the_last_place", Size::Proof, 21..=50, || {
         let yard = Plan { capacity: 1, ..Plan::new(1, 1) }.build();
         let other = yard.beside(|yard| match yard.gate.push(0, 0) {
             Ok((ticket, errand)) => {

@@ -78,7 +78,7 @@ fn lower_races_gives() {
 /// After `close` a task is refused; one that came before runs.
 #[test]
 fn close_races_push() {
-    model("close_races_push", Size::Proof, 110..=250, || {
+    model("close_races_push", Size::Proof, 540..=1_201, || {
         let yard = Plan::new(1, 1).build();
         let pusher = yard.beside(|yard| {
             let pushed = yard.push(0);
@@ -114,7 +114,7 @@ fn shutdown_races_claim_and_arrive() {
 /// All that was queued is taken out while another task is queued: it comes out, runs or is refused.
 #[test]
 fn shutdown_races_push() {
-    model("shutdown_races_push", Size::Proof, 250..=580, || {
+    model("shutdown_races_push", Size::Proof, 160..=371, || {
         let yard = Plan::new(1, 0).build();
         let pusher = yard.beside(|yard| assert_ne!(yard.push(0).err(), Some(NotQueued::Full)));
         let taken = yard.gate.close_and_take();

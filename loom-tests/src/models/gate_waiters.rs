@@ -223,7 +223,7 @@ fn join_that_leaves_races_late_worker() {
 /// behind it: under the second permit it needs no worker.
 #[test]
 fn hand_on_races_late_worker() {
-    model("hand_on_races_late_worker", Size::Wide, 33_000..=75_000, || {
+    model("hand_on_races_late_worker", Size::Wide, 23_000..=53_001, || {
         let yard = Plan { goes_on: true, late_workers: true, ..Plan::new(2, 1) }.build();
         yard.push(0).unwrap();
         let worker = yard.beside(|yard| {

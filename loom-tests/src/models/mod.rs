@@ -8,6 +8,7 @@ mod executor;
 mod gate;
 mod gate_life;
 mod gate_waiters;
+mod intake;
 mod lease;
 mod permits;
 mod pool;

@@ -270,7 +270,7 @@ fn raise_and_lower_race_give_and_line_up() {
 /// entries are served, by one of them or by both.
 #[test]
 fn hand_on_races_give() {
-    model("hand_on_races_give", Size::Proof, 8_500..=20_000, || {
+    model("hand_on_races_give", Size::Proof, 4_200..=9_801, || {
         let bench = Bench::new(2, 2, 2);
         *bench.line.lock() = 2;
         assert_eq!(bench.word.line_up(), Duty::Nothing);

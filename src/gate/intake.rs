@@ -1,0 +1,163 @@
+//! The way into the line.
+//!
+//! Those who queue tasks and those who take them out would meet on one lock for every task. So while the line has
+//! tasks anyway, the next ones go into the *intake*, under a lock of its own, and whoever works on the line takes
+//! the whole intake over when it needs it: to see who comes next, or to find a task by its ticket.
+//!
+//! # Why a task in the intake is never forgotten
+//! `room` is how many tasks the intake may take. It is above 0 only while a task stands in the line itself: so
+//! `WAITING` is set, the debt to the pool is noted, the executor is open, and whoever serves that task comes by.
+//! He takes the intake over *before* the last task leaves the line, under both locks, and when nothing was there
+//! he sets `room` to 0: the next one to come goes the long way, under the line's lock, where `WAITING` is set and
+//! the token made. Close does the same. In short: no task in the line, no room, and nothing in the intake.
+//!
+//! Tickets come from the intake, for waiters too, who take it over first: so all stand in one order.
+#![forbid(unsafe_code)]
+
+use super::{Arrival, Errand, Gate, Inner, Ledger, NotQueued};
+use crate::line::{Entry, Line, Slots, Ticket, Waiting};
+use crate::permits::state::Refusal;
+use crate::sync::Unparker;
+
+/// See the module's text.
+#[derive(Debug)]
+pub(super) struct Intake<T> {
+    slots: Slots<T>,
+    /// Tasks that may still come without a look at the line.
+    room: usize,
+    next: Ticket,
+    accepted: u64,
+}
+
+impl<T> Intake<T> {
+    pub(super) fn new() -> Self {
+        Self { slots: Slots::new(), room: 0, next: Ticket::FIRST, accepted: 0 }
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        let ticket = self.next;
+        self.next = ticket.next();
+        ticket
+    }
+
+    /// Takes the task, if there is room for it.
+    #[inline(always)]
+    fn take_in(&mut self, task: T, came_ns: u64) -> Result<Ticket, T> {
+        if self.room == 0 {
+            return Err(task);
+        }
+        self.room -= 1;
+        self.accepted += 1;
+        let ticket = self.ticket();
+        self.slots.push_back(Entry::Task(task).at(ticket, came_ns));
+        Ok(ticket)
+    }
+
+    /// Moves what came to the end of the line.
+    fn hand_over(&mut self, line: &mut Line<T>) {
+        let is_shut = self.room == 0 && self.slots.is_empty();
+        debug_assert!(line.tasks() > 0 || is_shut, "a task that nobody comes for");
+        line.append(&mut self.slots);
+    }
+}
+
+impl<T, L: Ledger> Gate<T, L> {
+    /// Puts a task at the end of the line.
+    #[inline]
+    pub(crate) fn push(&self, task: T, came_ns: u64) -> Result<(Ticket, Errand), (T, NotQueued)> {
+        let taken_in = self.intake.lock().take_in(task, came_ns);
+        match taken_in {
+            Ok(ticket) => Ok((ticket, Errand::Nothing)),
+            Err(task) => self.push_into_line(task, came_ns),
+        }
+    }
+
+    #[cold]
+    fn push_into_line(&self, task: T, came_ns: u64) -> Result<(Ticket, Errand), (T, NotQueued)> {
+        let mut inner = self.inner.lock();
+        if self.word.peek().is_closed() {
+            return Err((task, NotQueued::Closed));
+        }
+        let mut intake = self.intake.lock();
+        intake.hand_over(&mut inner.line);
+        let tasks = inner.line.tasks();
+        if tasks >= self.capacity {
+            return Err((task, NotQueued::Full));
+        }
+        if tasks == 0 && !self.ledger.owe() {
+            return Err((task, NotQueued::NoThread));
+        }
+        intake.accepted += 1;
+        let ticket = intake.ticket();
+        inner.line.push(ticket, Entry::Task(task), came_ns);
+        let duty = self.line_up(&inner);
+        // Only now: who finds room counts on `WAITING`.
+        intake.room = self.capacity - tasks - 1;
+        drop(intake);
+        let pass = self.pass_on(duty, &mut inner);
+        drop(inner);
+        Ok((ticket, pass.carry_out()))
+    }
+
+    /// Takes a permit, or a place at the end of the line.
+    pub(crate) fn arrive(&self, signal: &Unparker, came_ns: u64) -> Arrival {
+        let mut inner = self.inner.lock();
+        match self.word.take(self.max_overtakes) {
+            Ok(how) => return Arrival::Taken(how),
+            Err(Refusal::Closed) => return Arrival::Closed,
+            Err(Refusal::Saturated) => {}
+        }
+        let waiting = Waiting { signal: signal.clone(), has_token: false };
+        let ticket = {
+            let mut intake = self.intake.lock();
+            intake.hand_over(&mut inner.line);
+            intake.ticket()
+        };
+        inner.line.push(ticket, Entry::Waiter(waiting), came_ns);
+        let duty = self.line_up(&inner);
+        // The head may be ourselves: then the token is ours, and the signal is for our own first look.
+        let pass = self.pass_on_or_over(duty, &mut inner);
+        drop(inner);
+        match pass.carry_out() {
+            Errand::Nothing => Arrival::Standing(ticket),
+            Errand::SendWorker => {
+                unreachable!("I1: a line with a task in it and a free permit has a token")
+            }
+        }
+    }
+
+    /// Takes the intake over. `leaving` tasks are about to leave the line: with no other there, the intake shuts.
+    pub(super) fn take_over_intake(&self, inner: &mut Inner<T>, leaving: usize) {
+        let mut intake = self.intake.lock();
+        intake.hand_over(&mut inner.line);
+        if inner.line.tasks() <= leaving {
+            intake.room = 0;
+            inner.line.give_memory_back();
+            if intake.slots.capacity() > Line::<T>::KEEP_CAPACITY {
+                intake.slots = Slots::new();
+            }
+        }
+    }
+
+    /// The head is about to leave: whether somebody stands behind it.
+    pub(super) fn look_behind_head(&self, inner: &mut Inner<T>) -> bool {
+        let leaving = usize::from(inner.line.head().is_some_and(|(_, head)| head.is_task()));
+        if inner.line.tasks() <= leaving {
+            self.take_over_intake(inner, leaving);
+        }
+        inner.line.len() > 1
+    }
+
+    /// No task comes in any more without a look at the line, where it finds the gate closed.
+    pub(super) fn shut_intake(&self, inner: &mut Inner<T>) {
+        let mut intake = self.intake.lock();
+        intake.hand_over(&mut inner.line);
+        intake.room = 0;
+    }
+
+    /// Tasks in the intake, and all that were ever accepted.
+    pub(super) fn count_intake(&self) -> (usize, u64) {
+        let intake = self.intake.lock();
+        (intake.slots.len(), intake.accepted)
+    }
+}

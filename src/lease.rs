@@ -210,7 +210,7 @@ fn add_one(count: &plain::AtomicU64) {
 }
 
 /// A moment in the life of an executor's leases.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(u64);
 
 /// What the leases of one executor share.

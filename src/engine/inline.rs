@@ -96,7 +96,6 @@ impl Engine {
     #[inline]
     pub(crate) fn enter(self: &Arc<Self>) -> Result<Entered<'_>, Refusal> {
         let slot = self.counters.slot();
-        let mark = self.gate.lease_mark();
         match self.gate.enter(slot) {
             Ok(grant) => {
                 if grant == Grant::Taken(Take::Overtook) {
@@ -104,14 +103,14 @@ impl Engine {
                 }
                 Ok(Entered { engine: self, slot, grant })
             }
-            Err(denied) => self.enter_slow(denied, mark),
+            Err(denied) => self.enter_slow(denied),
         }
     }
 
     #[cold]
-    fn enter_slow(self: &Arc<Self>, denied: Denied, mark: Mark) -> Result<Entered<'_>, Refusal> {
+    fn enter_slow(self: &Arc<Self>, denied: Denied) -> Result<Entered<'_>, Refusal> {
         match denied {
-            Denied::Refused(refusal) => self.take_recalled(refusal, mark)?,
+            Denied::Refused(refusal, mark) => self.take_recalled(refusal, mark)?,
             Denied::InHand if self.gate.is_calm() => {}
             Denied::InHand => {
                 self.give_back();

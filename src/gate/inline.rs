@@ -9,8 +9,8 @@ use crate::permits::state::{Duty, Refusal};
 /// Why a caller has no permit yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Denied {
-    /// None for him now.
-    Refused(Refusal),
+    /// None for him now; with the mark that was taken before the word was asked.
+    Refused(Refusal, Mark),
     /// His lease was being called back, and its permit is in his hand, as if he had taken it from the word. He
     /// runs under it if nothing waits, else he gives it back and asks again.
     InHand,
@@ -23,7 +23,12 @@ impl<T, L: Ledger> Gate<T, L> {
         match slot.map_or(Begin::Nothing, |slot| slot.lease.begin(&self.leases)) {
             Begin::Leased => Ok(Grant::Leased),
             Begin::InHand => Err(Denied::InHand),
-            Begin::Nothing => self.try_take().map(Grant::Taken).map_err(Denied::Refused),
+            Begin::Nothing => {
+                // A run under a lease does not come here, and pays nothing for it.
+                let mark = self.lease_mark();
+                let refused = |refusal| Denied::Refused(refusal, mark);
+                self.try_take().map(Grant::Taken).map_err(refused)
+            }
         }
     }
 

@@ -55,7 +55,6 @@ impl Lot {
 
     fn run(&self, slot: usize) -> bool {
         let slot = self.slots.get(slot).map(|slot| &**slot);
-        let mark = self.gate.lease_mark();
         let grant = match self.gate.enter(slot) {
             Ok(grant) => grant,
             Err(Denied::InHand) if self.gate.is_calm() => Grant::Taken(Take::Taken),
@@ -63,14 +62,14 @@ impl Lot {
                 self.carry_out(self.gate.give());
                 return self.run(usize::MAX);
             }
-            Err(Denied::Refused(Refusal::Saturated)) if self.gate.hid_permits_since(mark) => {
+            Err(Denied::Refused(Refusal::Saturated, mark)) if self.gate.hid_permits_since(mark) => {
                 self.carry_out(self.gate.recall());
                 match self.gate.try_take() {
                     Ok(how) => Grant::Taken(how),
                     Err(_) => return false,
                 }
             }
-            Err(Denied::Refused(_)) => return false,
+            Err(Denied::Refused(..)) => return false,
         };
         self.body();
         self.carry_out(self.gate.exit(slot, grant));

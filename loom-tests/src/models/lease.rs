@@ -58,7 +58,6 @@ impl Lot {
     /// An inline run of the thread with this slot.
     fn run(&self, slot: usize) -> Result<(), Refusal> {
         let slot = &self.slots[slot];
-        let mark = self.gate.lease_mark();
         let grant = match self.gate.enter(Some(slot)) {
             Ok(grant) => grant,
             Err(Denied::InHand) if self.gate.is_calm() => Grant::Taken(Take::Taken),
@@ -67,7 +66,7 @@ impl Lot {
                 self.take()?;
                 return self.run_and_give();
             }
-            Err(Denied::Refused(refusal)) => {
+            Err(Denied::Refused(refusal, mark)) => {
                 self.recall(refusal, mark)?;
                 return self.run_and_give();
             }

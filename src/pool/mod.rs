@@ -106,13 +106,13 @@ impl PoolCore {
     fn see_to_run_queue(self: &Arc<Self>) {
         published_then_check();
         if !self.attended.load(Relaxed) {
-            let mut sched = self.sched.lock();
-            self.attend(&mut sched);
+            self.attend(self.sched.lock());
         }
     }
 
-    /// Sends somebody for what is in the run queue, if nobody is on the way.
-    fn attend(self: &Arc<Self>, sched: &mut Sched) {
+    /// Sends somebody for what is in the run queue, if nobody is on the way. Wakes outside of the lock, which is
+    /// the first thing that the woken one needs.
+    fn attend(self: &Arc<Self>, mut sched: MutexGuard<'_, Sched>) {
         if self.run_queue.is_empty() {
             return;
         }
@@ -120,13 +120,14 @@ impl PoolCore {
             Whom::Nobody => {}
             Whom::Resting(worker) => {
                 self.attended.store(true, Relaxed);
+                drop(sched);
                 worker.unparker.unpark();
             }
             Whom::New(role) => {
                 self.attended.store(true, Relaxed);
-                let created = self.create(sched, role);
+                let created = self.create(&mut sched, role);
                 if !created {
-                    self.note_attended(sched);
+                    self.note_attended(&sched);
                 }
             }
         }

@@ -76,7 +76,7 @@ impl<'a> Worker<'a> {
             let mut sched = self.pool.lock_sched();
             sched.begin_start(first);
             self.pool.note_attended(&sched);
-            self.pool.attend(&mut sched);
+            self.pool.attend(sched);
         }
         call_quietly(hook);
         self.pool.lock_sched().end_start();
@@ -123,7 +123,7 @@ impl<'a> Worker<'a> {
             sched.begin_run();
             self.pool.note_attended(&sched);
             // A worker that found work and sees more wakes the next before it runs.
-            self.pool.attend(&mut sched);
+            self.pool.attend(sched);
         }
         self.served.set(0);
         token.serve(self);

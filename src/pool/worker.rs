@@ -4,17 +4,19 @@
 use super::headcount::Leave;
 use super::sched::{Role, Sched, TICK, Verdict, WorkerShared};
 use super::{PoolCore, Serve};
-use crate::sync::{self, Arc, Parker, local, spin_hint};
+use crate::sync::{self, Arc, Parker, local, spin_hint, yield_now};
 use crate::task::unwind::call_quietly;
 use std::cell::Cell;
 use std::ptr;
 use std::time::Instant;
 
-/// Looks at an empty run queue before a searcher rests.
+/// Looks at an empty run queue before a searcher rests. After `SEARCH_SPINS` of them it lets others have the core,
+/// who may be about to queue more: some ten microseconds in all, where sleep and wake-up take more than that.
 #[cfg(not(work_permit_loom))]
-const SEARCH_ROUNDS: u32 = 64;
+const SEARCH_ROUNDS: u32 = 96;
 #[cfg(work_permit_loom)]
 const SEARCH_ROUNDS: u32 = 0;
+const SEARCH_SPINS: u32 = 64;
 
 local! {
     /// The pool that this thread works for.
@@ -109,8 +111,10 @@ impl<'a> Worker<'a> {
             if let Some(token) = self.pool.run_queue.pop() {
                 return self.run(token);
             }
-            if round < SEARCH_ROUNDS {
+            if round < SEARCH_ROUNDS.min(SEARCH_SPINS) {
                 spin_hint();
+            } else if round < SEARCH_ROUNDS {
+                yield_now();
             }
         }
         Role::Rest { searched: true }

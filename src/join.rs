@@ -121,7 +121,7 @@ impl<R> JoinHandle<R> {
         })
     }
 
-    /// Whether the task has ended, one way or another: then `join` does not wait for it.
+    /// Whether the task has ended, one way or another: then `join` waits for no more than its permit to go back.
     ///
     /// ```
     /// # let exec = work_permit::Pool::global().executor("paused").limit(0).build()?;

@@ -179,6 +179,10 @@ impl Counters {
         self.why[why as usize].fetch_add(1, Relaxed);
     }
 
+    pub(crate) fn queued_many(&self, why: Why, tasks: usize) {
+        self.why[why as usize].fetch_add(tasks as u64, Relaxed);
+    }
+
     pub(crate) fn overtakes(&self) -> u64 {
         self.overtakes.load(Relaxed)
     }

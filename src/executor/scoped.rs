@@ -34,7 +34,7 @@ impl Executor {
     /// let mut lengths = vec![0; 9];
     /// exec.scope(|s| {
     ///     for (word, length) in text.split(' ').zip(&mut lengths) {
-    ///         let _detached = s.spawn(|| *length = word.len()).unwrap();
+    ///         s.spawn(|| *length = word.len()).unwrap();
     ///     }
     /// });
     /// assert_eq!(lengths, [3, 5, 5, 3, 5, 4, 3, 4, 3]);

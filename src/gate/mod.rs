@@ -362,11 +362,14 @@ impl<T, L: Ledger> Gate<T, L> {
         let (mut entry, came_ns) = inner.line.remove(ticket)?;
         note(&mut inner.tally);
         let had_token = entry.waiting().is_some_and(|w| w.has_token);
+        // Another joiner, whose place this was, has to look.
+        let joiner = entry.waiting().map(|w| w.signal.clone());
         let duty = if had_token { Duty::Attend } else { Duty::Nothing };
         self.settle_tasks(&inner);
         self.after_removal(&inner);
         let pass = self.pass_on_or_over(duty, &mut inner);
         drop(inner);
+        joiner.iter().for_each(Unparker::unpark);
         Some((entry.into_task()?, came_ns, pass.carry_out()))
     }
 

@@ -33,7 +33,6 @@ use std::time::Duration;
 /// assert_eq!(sum, 10);
 /// # Ok::<(), work_permit::ConfigError>(())
 /// ```
-#[must_use = "a task whose handle is dropped may end as `Closed`, or panic, and only the scope will tell"]
 pub struct ScopedJoinHandle<'scope, R>(Handle<'scope, R>);
 
 impl<'scope, R> ScopedJoinHandle<'scope, R> {

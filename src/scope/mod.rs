@@ -28,10 +28,10 @@ use std::marker::PhantomData;
 /// exec.scope(|s| {
 ///     let leaf = || drop(leaves.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
 ///     let branch = move || {
-///         drop(s.spawn(leaf).unwrap());
-///         drop(s.spawn(leaf).unwrap());
+///         s.spawn(leaf).unwrap();
+///         s.spawn(leaf).unwrap();
 ///     };
-///     drop(s.spawn(branch).unwrap());
+///     s.spawn(branch).unwrap();
 /// });
 /// assert_eq!(leaves.into_inner(), 2);
 /// # Ok::<(), work_permit::ConfigError>(())
@@ -95,8 +95,7 @@ impl<'scope> Scope<'scope, '_> {
     /// let mut pages = [String::from("a"), String::from("b")];
     /// exec.scope(|s| {
     ///     for page in &mut pages {
-    ///         let write = || page.push_str(" written");
-    ///         let _detached = s.spawn(write).unwrap();
+    ///         s.spawn(|| page.push_str(" written")).unwrap();
     ///     }
     /// });
     /// assert_eq!(pages, ["a written", "b written"]);

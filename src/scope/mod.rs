@@ -2,7 +2,7 @@
 
 mod cell;
 mod erase;
-mod frame;
+pub(crate) mod frame;
 mod handle;
 
 pub(crate) use cell::{Kept, ScopedCell};

@@ -7,10 +7,12 @@
 mod executor;
 mod gate;
 mod gate_life;
+mod gate_many;
 mod gate_waiters;
 mod lease;
 mod permits;
 mod pool;
+mod scope;
 mod task;
 mod yard;
 

@@ -159,6 +159,27 @@ fn detach_races_close() {
     });
 }
 
+/// A task that ends without a run: its frame is told after its closure is gone.
+#[test]
+fn end_races_wait() {
+    model("end_races_wait", Size::Proof, 12..=27, || {
+        let (frame, work, left) =
+            (Arc::new(Frame::new()), Arc::new(Watched::new()), Arc::default());
+        let task = cell(&frame, &work, &left);
+        let handle = Arc::clone(&task);
+        let owner = thread::spawn(move || {
+            task.end(End::Closed);
+            task.publish();
+        });
+        frame.wait();
+        assert_eq!(Arc::strong_count(&handle), 1, "somebody has the task");
+        assert!(handle.is_done() && handle.take_closure().is_none());
+        assert!(matches!(handle.take(), Err(JoinError::Closed)));
+        owner.join().unwrap();
+        assert_eq!((work.read(), left.load(Relaxed)), (0, 0));
+    });
+}
+
 /// A pool of one thread with an executor on it.
 fn house(max_threads: usize, limit: usize) -> (Pool, Executor) {
     let pool = Pool::from_config(config(max_threads));
@@ -390,26 +411,5 @@ fn run_all_races_shutdown_now() {
         census.assert_all_gone(2);
         closer.join().unwrap();
         close(&pool, &exec);
-    });
-}
-
-/// A task that ends without a run: its frame is told after its closure is gone.
-#[test]
-fn end_races_wait() {
-    model("end_races_wait", Size::Proof, 12..=27, || {
-        let (frame, work, left) =
-            (Arc::new(Frame::new()), Arc::new(Watched::new()), Arc::default());
-        let task = cell(&frame, &work, &left);
-        let handle = Arc::clone(&task);
-        let owner = thread::spawn(move || {
-            task.end(End::Closed);
-            task.publish();
-        });
-        frame.wait();
-        assert_eq!(Arc::strong_count(&handle), 1, "somebody has the task");
-        assert!(handle.is_done() && handle.take_closure().is_none());
-        assert!(matches!(handle.take(), Err(JoinError::Closed)));
-        owner.join().unwrap();
-        assert_eq!((work.read(), left.load(Relaxed)), (0, 0));
     });
 }

@@ -117,14 +117,19 @@ impl Counters {
 
     #[inline]
     fn bump(&self, slot: Option<&Slot>, pick: impl Fn(&PerThread) -> &AtomicU64) {
+        self.add(slot, 1, pick);
+    }
+
+    #[inline]
+    fn add(&self, slot: Option<&Slot>, n: u64, pick: impl Fn(&PerThread) -> &AtomicU64) {
         match slot {
             Some(slot) => {
                 // This thread is the only writer of its slot's counts.
                 let counter = pick(&slot.counts);
-                counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
+                counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
             }
             None => {
-                pick(&self.shared).fetch_add(1, Relaxed);
+                pick(&self.shared).fetch_add(n, Relaxed);
             }
         }
     }
@@ -177,6 +182,10 @@ impl Counters {
     #[inline]
     pub(crate) fn queued(&self, why: Why) {
         self.bump(self.slot(), |line| &line.why_queued[why as usize]);
+    }
+
+    pub(crate) fn queued_many(&self, why: Why, tasks: usize) {
+        self.add(self.slot(), tasks as u64, |line| &line.why_queued[why as usize]);
     }
 
     pub(crate) fn overtakes(&self) -> u64 {

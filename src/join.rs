@@ -35,15 +35,11 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), work_permit::ConfigError>(())
 /// ```
 #[must_use = "dropping the handle detaches the task; use `execute` where no result is wanted"]
-pub struct JoinHandle<R> {
-    cell: Arc<dyn Joinable<R>>,
-    engine: Arc<Engine>,
-    ticket: Ticket,
-}
+pub struct JoinHandle<R>(Handle<'static, R>);
 
 impl<R> JoinHandle<R> {
     pub(crate) fn new(cell: Arc<dyn Joinable<R>>, engine: Arc<Engine>, ticket: Ticket) -> Self {
-        Self { cell, engine, ticket }
+        Self(Handle::new(cell, engine, ticket))
     }
 
     /// The result of the task, which runs here if it has not started.
@@ -59,10 +55,7 @@ impl<R> JoinHandle<R> {
     /// # Ok::<(), work_permit::ConfigError>(())
     /// ```
     pub fn join(self) -> Result<R, JoinError> {
-        match self.join_until(None) {
-            Ok(result) => result,
-            Err(_) => unreachable!("without a deadline a join does not time out"),
-        }
+        self.0.join()
     }
 
     /// As [`join`](Self::join), for `timeout` at most: the outer error is the handle, when the time has passed.
@@ -83,6 +76,81 @@ impl<R> JoinHandle<R> {
     /// # Ok::<(), work_permit::ConfigError>(())
     /// ```
     pub fn join_timeout(self, timeout: Duration) -> Result<Result<R, JoinError>, Self> {
+        self.0.join_timeout(timeout).map_err(Self)
+    }
+
+    /// Whether the task has ended, one way or another: then `join` waits for no more than its permit to go back.
+    ///
+    /// ```
+    /// # let exec = work_permit::Pool::global().executor("paused").limit(0).build()?;
+    /// let handle = exec.spawn(|| ()).unwrap();
+    /// assert!(!handle.is_finished());
+    /// assert!(handle.cancel() && handle.is_finished());
+    /// # Ok::<(), work_permit::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    /// Takes the task back if it has not started. `true`: it will never run, and its closure is dropped already.
+    /// `false`: it has started or ended.
+    ///
+    /// ```
+    /// use work_permit::JoinError;
+    /// # let exec = work_permit::Pool::global().executor("paused").limit(0).build()?;
+    /// let handle = exec.spawn(|| unreachable!()).unwrap();
+    /// assert!(handle.cancel());
+    /// assert!(!handle.cancel(), "only once");
+    /// assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
+    /// # Ok::<(), work_permit::ConfigError>(())
+    /// ```
+    pub fn cancel(&self) -> bool {
+        self.0.cancel()
+    }
+}
+
+impl<R> Future for JoinHandle<R> {
+    type Output = Result<R, JoinError>;
+
+    /// # Panics
+    /// When it is polled again after it was ready.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll(cx)
+    }
+}
+
+impl<R> fmt::Debug for JoinHandle<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.debug(f, "JoinHandle")
+    }
+}
+
+/// The handle of a queued task, whatever it borrows: what is behind [`JoinHandle`] and
+/// [`ScopedJoinHandle`](crate::scope::ScopedJoinHandle).
+pub(crate) struct Handle<'a, R> {
+    cell: Arc<dyn Joinable<R> + 'a>,
+    engine: Arc<Engine>,
+    ticket: Ticket,
+}
+
+impl<'a, R> Handle<'a, R> {
+    pub(crate) fn new(
+        cell: Arc<dyn Joinable<R> + 'a>,
+        engine: Arc<Engine>,
+        ticket: Ticket,
+    ) -> Self {
+        Self { cell, engine, ticket }
+    }
+
+    pub(crate) fn join(self) -> Result<R, JoinError> {
+        match self.join_until(None) {
+            Ok(result) => result,
+            Err(_) => unreachable!("without a deadline a join does not time out"),
+        }
+    }
+
+    pub(crate) fn join_timeout(self, timeout: Duration) -> Result<Result<R, JoinError>, Self> {
         if timeout.is_zero() {
             return if self.cell.is_done() { Ok(self.cell.take()) } else { Err(self) };
         }
@@ -121,33 +189,11 @@ impl<R> JoinHandle<R> {
         })
     }
 
-    /// Whether the task has ended, one way or another: then `join` waits for no more than its permit to go back.
-    ///
-    /// ```
-    /// # let exec = work_permit::Pool::global().executor("paused").limit(0).build()?;
-    /// let handle = exec.spawn(|| ()).unwrap();
-    /// assert!(!handle.is_finished());
-    /// assert!(handle.cancel() && handle.is_finished());
-    /// # Ok::<(), work_permit::ConfigError>(())
-    /// ```
-    #[must_use]
-    pub fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.cell.is_finished()
     }
 
-    /// Takes the task back if it has not started. `true`: it will never run, and its closure is dropped already.
-    /// `false`: it has started or ended.
-    ///
-    /// ```
-    /// use work_permit::JoinError;
-    /// # let exec = work_permit::Pool::global().executor("paused").limit(0).build()?;
-    /// let handle = exec.spawn(|| unreachable!()).unwrap();
-    /// assert!(handle.cancel());
-    /// assert!(!handle.cancel(), "only once");
-    /// assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
-    /// # Ok::<(), work_permit::ConfigError>(())
-    /// ```
-    pub fn cancel(&self) -> bool {
+    pub(crate) fn cancel(&self) -> bool {
         match self.engine.cancel(self.ticket) {
             Some(task) => {
                 Engine::end_task(task, End::Cancelled);
@@ -156,32 +202,24 @@ impl<R> JoinHandle<R> {
             None => false,
         }
     }
-}
 
-impl<R> Future for JoinHandle<R> {
-    type Output = Result<R, JoinError>;
-
-    /// # Panics
-    /// When it is polled again after it was ready.
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, JoinError>> {
         if self.cell.is_done() || !self.cell.watch(Watcher::Future(cx.waker().clone())) {
             return Poll::Ready(self.cell.take());
         }
         Poll::Pending
     }
-}
 
-impl<R> Drop for JoinHandle<R> {
-    fn drop(&mut self) {
-        self.cell.detach();
-    }
-}
-
-impl<R> fmt::Debug for JoinHandle<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JoinHandle")
+    pub(crate) fn debug(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+        f.debug_struct(name)
             .field("executor", &self.engine.settings.name)
             .field("finished", &self.is_finished())
             .finish_non_exhaustive()
+    }
+}
+
+impl<R> Drop for Handle<'_, R> {
+    fn drop(&mut self) {
+        self.cell.detach();
     }
 }

@@ -15,6 +15,7 @@ mod permits;
 mod pool;
 mod pool_builder;
 mod pool_handle;
+mod scope;
 mod stats;
 mod sync;
 mod task;
@@ -30,6 +31,7 @@ pub use join::JoinHandle;
 pub use permit::{OwnedPermit, Permit};
 pub use pool_builder::PoolBuilder;
 pub use pool_handle::Pool;
+pub use scope::{Scope, ScopedDispatched, ScopedJoinHandle};
 #[cfg(feature = "histogram")]
 pub use stats::QueueWait;
 pub use stats::{PoolStats, Refused, Stats};

@@ -70,6 +70,7 @@ own! {
     "../../src/pool/mod.rs" pool;
     "../../src/pool_builder.rs" pool_builder;
     "../../src/pool_handle.rs" pool_handle;
+    "../../src/scope/mod.rs" scope;
     "../../src/stats.rs" stats;
     "../../src/sync/mod.rs" sync;
     "../../src/task/mod.rs" task;

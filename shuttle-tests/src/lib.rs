@@ -42,6 +42,7 @@ own! {
     "../../src/pool/mod.rs" pool;
     "../../src/pool_builder.rs" pool_builder;
     "../../src/pool_handle.rs" pool_handle;
+    "../../src/scope/mod.rs" scope;
     "../../src/stats.rs" stats;
     "../../src/task/mod.rs" task;
     "../../src/thread_index.rs" thread_index;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod inline;
+mod many;
 mod waiting;
 
 use crate::counters::{self, Counters, Kind, Why};
@@ -231,8 +232,12 @@ impl Engine {
         self.carry_out(self.gate.close());
     }
 
+    /// Closes, and empties the queue. Tasks that borrow end here: they must not come out.
     pub(crate) fn close_and_take(&self) -> Vec<Task> {
-        self.gate.close_and_take()
+        let tasks = self.gate.close_and_take();
+        let (here, out): (Vec<_>, Vec<_>) = tasks.into_iter().partition(Task::borrows);
+        here.into_iter().for_each(|task| Engine::end_task(task, End::Closed));
+        out
     }
 
     /// This thread runs under a permit of this executor.

@@ -7,7 +7,7 @@ use crate::error::Reason;
 use crate::gate::{Arrival, Turn};
 use crate::line::Ticket;
 use crate::permits::state::Take;
-use crate::sync::{Arc, with_parker};
+use crate::sync::{Arc, Parker, with_parker};
 use crate::task::context;
 use std::time::Instant;
 
@@ -17,6 +17,16 @@ impl Engine {
     pub(crate) fn wait_for_permit(
         self: &Arc<Self>,
         deadline: Option<Instant>,
+    ) -> Result<(), Reason> {
+        self.wait_for_permit_while(deadline, || {})
+    }
+
+    /// As `wait_for_permit`; with a place in the line it first does what `meanwhile` says, which is short and
+    /// no foreign code.
+    pub(super) fn wait_for_permit_while(
+        self: &Arc<Self>,
+        deadline: Option<Instant>,
+        meanwhile: impl FnOnce(),
     ) -> Result<(), Reason> {
         if self.gate.is_closed() {
             return Err(Reason::Closed);
@@ -36,27 +46,38 @@ impl Engine {
                     return Ok(());
                 }
             };
-            loop {
-                let leave = has_passed(deadline);
-                match self.gate.turn(ticket, leave) {
-                    Turn::Granted { errand, came_ns, .. } => {
-                        self.carry_out(errand);
-                        self.waits.record(came_ns);
-                        return Ok(());
-                    }
-                    Turn::Wait => parker.park_until(deadline),
-                    Turn::Left(errand) => {
-                        self.carry_out(errand);
-                        return Err(Reason::TimedOut);
-                    }
-                    Turn::Gone => return Err(Reason::Closed),
-                }
-            }
+            meanwhile();
+            self.stand(parker, ticket, deadline)
         })
     }
 
+    /// This thread has a place in the line and waits for its turn.
+    pub(super) fn stand(
+        self: &Arc<Self>,
+        parker: &Parker,
+        ticket: Ticket,
+        deadline: Option<Instant>,
+    ) -> Result<(), Reason> {
+        loop {
+            let leave = has_passed(deadline);
+            match self.gate.turn(ticket, leave) {
+                Turn::Granted { errand, came_ns, .. } => {
+                    self.carry_out(errand);
+                    self.waits.record(came_ns);
+                    return Ok(());
+                }
+                Turn::Wait => parker.park_until(deadline),
+                Turn::Left(errand) => {
+                    self.carry_out(errand);
+                    return Err(Reason::TimedOut);
+                }
+                Turn::Gone => return Err(Reason::Closed),
+            }
+        }
+    }
+
     /// Of all permits, those that this thread itself holds leave none to wait for.
-    fn would_deadlock(self: &Arc<Self>) -> bool {
+    pub(super) fn would_deadlock(self: &Arc<Self>) -> bool {
         let held = context::held(self.id());
         held > 0 && held >= self.gate.limit()
     }

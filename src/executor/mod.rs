@@ -1,8 +1,10 @@
 //! The public handle of an executor: the verbs.
 #![forbid(unsafe_code)]
 
+mod all;
 mod guards;
 mod life;
+mod scoped;
 
 use crate::counters::{Kind, Why};
 use crate::dispatched::Dispatched;
@@ -31,6 +33,8 @@ use std::time::{Duration, Instant};
 /// | [`run`](Self::run), [`run_timeout`](Self::run_timeout) | here | waits its turn in the queue |
 /// | [`dispatch`](Self::dispatch) | here, or on a worker | queued |
 /// | [`spawn`](Self::spawn), [`execute`](Self::execute) | on a worker, or on the joiner's thread | queued |
+/// | [`scope`](Self::scope) | its tasks: as `spawn` and `dispatch`, and they may borrow | queued |
+/// | [`run_all`](Self::run_all) | one here, the others on workers or here | waits its turn, the others are queued |
 ///
 /// *Inside a task* of the executor, `run`, `try_run` and `dispatch` run at once under that task's permit.
 ///
@@ -75,6 +79,15 @@ impl Drop for Shared {
     }
 }
 
+/// Why a dispatched task did not run on its caller's thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotHere {
+    /// It is to be queued.
+    Queue(Why),
+    /// No new work is accepted.
+    Closed,
+}
+
 impl Executor {
     /// Largest limit: 2,147,483,647.
     pub const MAX_LIMIT: usize = MAX_LIMIT;
@@ -88,7 +101,7 @@ impl Executor {
     }
 
     #[cold]
-    fn reject<F>(&self, task: F, reason: Reason) -> Rejected<F> {
+    pub(crate) fn reject<F>(&self, task: F, reason: Reason) -> Rejected<F> {
         self.engine().counters.refused(reason);
         Rejected::new(task, reason)
     }
@@ -227,22 +240,35 @@ impl Executor {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
+        match self.run_here_or_say_why(f) {
+            Ok(value) => Ok(Dispatched::Inline(value)),
+            Err((f, NotHere::Queue(why))) => self.dispatch_queued(f, why),
+            Err((f, NotHere::Closed)) => Err(self.reject(f, Reason::Closed)),
+        }
+    }
+
+    /// The inline half of every `dispatch`.
+    #[inline]
+    pub(crate) fn run_here_or_say_why<F, R>(&self, f: F) -> Result<R, (F, NotHere)>
+    where
+        F: FnOnce() -> R,
+    {
         let settings = &self.engine().settings;
         if settings.never_inline {
-            return self.dispatch_queued(f, Why::Asked);
+            return Err((f, NotHere::Queue(Why::Asked)));
         }
         if !context::is_outside() || settings.max_inline_depth == 0 {
             if context::is_as_deep_as(settings.max_inline_depth) {
-                return self.dispatch_queued(f, Why::TooDeep);
+                return Err((f, NotHere::Queue(Why::TooDeep)));
             }
             if context::is_inside(self.engine().id()) {
-                return Ok(Dispatched::Inline(self.run_nested(f)));
+                return Ok(self.run_nested(f));
             }
         }
         match self.engine().enter() {
-            Ok(entered) => Ok(Dispatched::Inline(entered.run(f))),
-            Err(Refusal::Saturated) => self.dispatch_queued(f, Why::NoPermit),
-            Err(Refusal::Closed) => Err(self.reject(f, Reason::Closed)),
+            Ok(entered) => Ok(entered.run(f)),
+            Err(Refusal::Saturated) => Err((f, NotHere::Queue(Why::NoPermit))),
+            Err(Refusal::Closed) => Err((f, NotHere::Closed)),
         }
     }
 

@@ -53,8 +53,21 @@ impl<T> Intake<T> {
         Ok(ticket)
     }
 
+    /// Puts a task into the line itself, behind all that came.
+    pub(super) fn accept(&mut self, line: &mut Line<T>, task: T, came_ns: u64) -> Ticket {
+        self.accepted += 1;
+        let ticket = self.ticket();
+        line.push(ticket, Entry::Task(task), came_ns);
+        ticket
+    }
+
+    /// Takes so many tasks more. Only after `line_up`: who finds room counts on `WAITING`.
+    pub(super) fn open(&mut self, room: usize) {
+        self.room = room;
+    }
+
     /// Moves what came to the end of the line.
-    fn hand_over(&mut self, line: &mut Line<T>) {
+    pub(super) fn hand_over(&mut self, line: &mut Line<T>) {
         let is_shut = self.room == 0 && self.slots.is_empty();
         debug_assert!(line.tasks() > 0 || is_shut, "a task that nobody comes for");
         line.append(&mut self.slots);
@@ -87,12 +100,9 @@ impl<T, L: Ledger> Gate<T, L> {
         if tasks == 0 && !self.ledger.owe() {
             return Err((task, NotQueued::NoThread));
         }
-        intake.accepted += 1;
-        let ticket = intake.ticket();
-        inner.line.push(ticket, Entry::Task(task), came_ns);
+        let ticket = intake.accept(&mut inner.line, task, came_ns);
         let duty = self.line_up(&inner);
-        // Only now: who finds room counts on `WAITING`.
-        intake.room = self.capacity - tasks - 1;
+        intake.open(self.capacity - tasks - 1);
         drop(intake);
         let pass = self.pass_on(duty, &mut inner);
         drop(inner);
@@ -107,13 +117,7 @@ impl<T, L: Ledger> Gate<T, L> {
             Err(Refusal::Closed) => return Arrival::Closed,
             Err(Refusal::Saturated) => {}
         }
-        let waiting = Waiting { signal: signal.clone(), has_token: false };
-        let ticket = {
-            let mut intake = self.intake.lock();
-            intake.hand_over(&mut inner.line);
-            intake.ticket()
-        };
-        inner.line.push(ticket, Entry::Waiter(waiting), came_ns);
+        let ticket = self.stand_at_the_end(&mut inner, signal, came_ns);
         let duty = self.line_up(&inner);
         // The head may be ourselves: then the token is ours, and the signal is for our own first look.
         let pass = self.pass_on_or_over(duty, &mut inner);
@@ -124,6 +128,21 @@ impl<T, L: Ledger> Gate<T, L> {
                 unreachable!("I1: a line with a task in it and a free permit has a token")
             }
         }
+    }
+
+    /// A place for a waiter behind all that came.
+    pub(super) fn stand_at_the_end(
+        &self,
+        inner: &mut Inner<T>,
+        signal: &Unparker,
+        came_ns: u64,
+    ) -> Ticket {
+        let waiting = Waiting { signal: signal.clone(), has_token: false };
+        let mut intake = self.intake.lock();
+        intake.hand_over(&mut inner.line);
+        let ticket = intake.ticket();
+        inner.line.push(ticket, Entry::Waiter(waiting), came_ns);
+        ticket
     }
 
     /// Takes the intake over. `leaving` tasks are about to leave the line: with no other there, the intake shuts.

@@ -18,6 +18,7 @@ mod answers;
 mod inline;
 mod intake;
 mod life;
+mod many;
 
 pub(crate) use answers::{
     Arrival, Claim, Errand, GateStats, Grant, Ledger, NotQueued, Tally, Turn,
@@ -172,18 +173,27 @@ impl<T, L: Ledger> Gate<T, L> {
         self.pass_on(duty, inner)
     }
 
-    /// Makes a queued task one that its joiner will run. `false`: it is not in the line any more.
+    /// Makes a queued task one that its joiner will run. `false`: it is not in the line any more, or another
+    /// joiner stands for it (the one who has its handle, or the call that it borrows from).
     pub(crate) fn join(&self, ticket: Ticket, signal: &Unparker) -> bool {
         let mut inner = self.inner.lock();
         self.take_over_intake(&mut inner, 0);
+        let is_head = match inner.line.head() {
+            Some((head, Entry::Task(_))) => head == ticket,
+            _ => false,
+        };
         // The token that is at the pool for the head is the joiner's now.
-        let is_head = inner.line.head().is_some_and(|(head, _)| head == ticket);
         let has_token = is_head && std::mem::take(&mut inner.token_at_pool);
         let waiting = Waiting { signal: signal.clone(), has_token };
+        let mut is_ours = false;
         inner.line.convert(ticket, |entry| match entry {
-            Entry::Task(task) => Entry::Joined(task, waiting),
-            Entry::Joined(..) | Entry::Waiter(_) => unreachable!("a task has one handle"),
-        })
+            Entry::Task(task) => {
+                is_ours = true;
+                Entry::Joined(task, waiting)
+            }
+            other => other,
+        });
+        is_ours
     }
 
     /// One look of the thread that stands at `ticket`; `leave`: it will not wait any longer.
@@ -323,11 +333,14 @@ impl<T, L: Ledger> Gate<T, L> {
         let (mut entry, came_ns) = inner.line.remove(ticket)?;
         note(&mut inner.tally);
         let had_token = entry.waiting().is_some_and(|w| w.has_token);
+        // Another joiner, whose place this was, has to look.
+        let joiner = entry.waiting().map(|w| w.signal.clone());
         let duty = if had_token { Duty::Attend } else { Duty::Nothing };
         self.settle_tasks(&inner);
         self.after_removal(&inner);
         let pass = self.pass_on_or_over(duty, &mut inner);
         drop(inner);
+        joiner.iter().for_each(Unparker::unpark);
         Some((entry.into_task()?, came_ns, pass.carry_out()))
     }
 

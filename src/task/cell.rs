@@ -34,6 +34,8 @@ const WATCHED: u32 = 4;
 pub(crate) enum End {
     Cancelled,
     Closed,
+    /// Nobody could have started it: see [`Scope`](crate::scope::Scope).
+    Deadlock,
 }
 
 enum Outcome<R> {
@@ -100,6 +102,19 @@ where
         self.outcome.with_mut(|place| unsafe { *place = outcome });
         self.state.fetch_or(STORED, Release); // pairs with the load in `is_finished`
     }
+
+    /// Lets the handle have the outcome.
+    pub(crate) fn set_done(&self) {
+        // Release: pairs with `is_done` and `watch`, for the outcome and for all that was counted. What `watch`
+        // left is ordered by its lock: had our lock come first, `watch` would have seen DONE.
+        let before = self.state.fetch_or(DONE, Release);
+        if before & WATCHED != 0 {
+            let watcher = self.watcher.lock().take();
+            if let Some(watcher) = watcher {
+                watcher.tell();
+            }
+        }
+    }
 }
 
 /// The owner's side of a task, whatever its types.
@@ -110,8 +125,17 @@ pub(crate) trait Runnable: Send + Sync {
     /// Stores an end without a run, after the closure is dropped.
     fn end(&self, end: End);
 
-    /// Lets the handle have the outcome: the last thing that the owner does.
-    fn publish(&self);
+    /// Lets the handle have the outcome: the last thing that the owner does, with the only reference that he
+    /// has.
+    fn publish(self: Arc<Self>);
+
+    /// It borrows from a call that waits for it: it must not leave the executor without an end.
+    fn borrows(&self) -> bool {
+        false
+    }
+
+    /// The call that it borrows from is about to return: an outcome that nobody took is dropped.
+    fn discard(&self) {}
 }
 
 impl<F, R> Runnable for TaskCell<F, R>
@@ -145,16 +169,8 @@ where
         self.store_outcome(Outcome::Ended(end));
     }
 
-    fn publish(&self) {
-        // Release: pairs with `is_done` and `watch`, for the outcome and for all that was counted. What `watch`
-        // left is ordered by its lock: had our lock come first, `watch` would have seen DONE.
-        let before = self.state.fetch_or(DONE, Release);
-        if before & WATCHED != 0 {
-            let watcher = self.watcher.lock().take();
-            if let Some(watcher) = watcher {
-                watcher.tell();
-            }
-        }
+    fn publish(self: Arc<Self>) {
+        self.set_done();
     }
 }
 
@@ -208,6 +224,7 @@ where
             Outcome::Ran(Err(payload)) => Err(JoinError::Panicked(Panic::new(payload))),
             Outcome::Ended(End::Cancelled) => Err(JoinError::Cancelled),
             Outcome::Ended(End::Closed) => Err(JoinError::Closed),
+            Outcome::Ended(End::Deadlock) => Err(JoinError::Deadlock),
             Outcome::Pending | Outcome::Taken => {
                 unreachable!("taken before it was there, or twice")
             }
@@ -230,12 +247,8 @@ where
 impl<F, R> Drop for TaskCell<F, R> {
     fn drop(&mut self) {
         // A closure or an outcome that nobody took: its Drop is the user's.
-        // SAFETY: `&mut self` is the only way to the cell.
-        let closure = self.closure.with_mut(|place| unsafe { (*place).take() });
-        // SAFETY: as above.
-        let outcome = self
-            .outcome
-            .with_mut(|place| unsafe { std::mem::replace(&mut *place, Outcome::Taken) });
+        let closure = self.closure.get_mut().take();
+        let outcome = std::mem::replace(self.outcome.get_mut(), Outcome::Taken);
         drop_quietly(closure);
         drop_quietly(outcome);
         let watcher = self.watcher.lock().take();
@@ -268,6 +281,14 @@ impl Task {
         match self {
             Task::Cell(cell) => Id::of_task(Arc::as_ptr(cell)),
             Task::Closure(_) => Id::NONE,
+        }
+    }
+
+    /// See [`Runnable::borrows`].
+    pub(crate) fn borrows(&self) -> bool {
+        match self {
+            Task::Cell(cell) => cell.borrows(),
+            Task::Closure(_) => false,
         }
     }
 }

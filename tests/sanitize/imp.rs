@@ -151,7 +151,6 @@ impl<T> UnsafeCell<T> {
         f(self.0.get())
     }
 
-    #[allow(dead_code)]
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }

@@ -36,7 +36,8 @@ const FLOORS: &[&[&str]] = &[
     &["permits", "permits::word"],
     // F3 line: queue and admission under one lock.
     &[
-        "counters", "gate", "gate::answers", "gate::inline", "gate::intake", "gate::life", "lease",
+        "counters", "gate", "gate::answers", "gate::inline", "gate::intake", "gate::life",
+        "gate::many", "lease",
         "line", "waits",
     ],
     // F4 run: who runs a task, and where.
@@ -45,11 +46,12 @@ const FLOORS: &[&[&str]] = &[
         "task", "task::cell", "task::closure", "task::context", "task::unwind",
     ],
     // F5 engine: what an executor is.
-    &["engine", "engine::inline", "engine::waiting"],
+    &["engine", "engine::inline", "engine::many", "engine::waiting"],
     // F6 front: what is public.
     &[
-        "builder", "dispatched", "executor", "executor::guards", "executor::life", "join",
-        "permit", "pool_builder", "pool_handle", "unrun",
+        "builder", "dispatched", "executor", "executor::all", "executor::guards", "executor::life",
+        "executor::scoped", "join", "permit", "pool_builder", "pool_handle", "scope", "scope::cell",
+        "scope::erase", "scope::frame", "scope::handle", "unrun",
     ],
     // The root; everything below it names a module, not a re-export.
     &["lib"],

@@ -7,11 +7,13 @@
 mod executor;
 mod gate;
 mod gate_life;
+mod gate_many;
 mod gate_waiters;
 mod intake;
 mod lease;
 mod permits;
 mod pool;
+mod scope;
 mod task;
 mod yard;
 

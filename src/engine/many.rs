@@ -1,0 +1,80 @@
+//! Batches: many tasks into the queue at once, and a caller who runs several under permits of his own.
+#![forbid(unsafe_code)]
+
+use super::Engine;
+use crate::counters::Why;
+use crate::error::Reason;
+use crate::gate::{Errand, NotQueued};
+use crate::line::Ticket;
+use crate::sync::{Arc, with_parker};
+use crate::task::cell::Task;
+use std::vec;
+
+/// Tasks put into the line under one hold of its lock; then others have their chance at it.
+#[cfg(not(work_permit_loom))]
+const CHUNK: usize = 128;
+#[cfg(work_permit_loom)]
+const CHUNK: usize = 2;
+
+impl Engine {
+    /// Puts tasks into the queue, in order, until one is refused; the rest stays in `tasks`. Each that was
+    /// accepted leaves its ticket.
+    pub(crate) fn enqueue_many(
+        self: &Arc<Self>,
+        tasks: &mut vec::IntoIter<Task>,
+        why: Why,
+    ) -> Vec<Ticket> {
+        let mut tickets = Vec::with_capacity(tasks.len());
+        let came_ns = self.waits.now_ns();
+        while tasks.len() > 0 {
+            let pushed = match self.gate.push_many(tasks, CHUNK, &mut tickets, came_ns) {
+                Err(NotQueued::NoThread) if self.pool.hold_thread() => {
+                    let pushed = self.gate.push_many(tasks, CHUNK, &mut tickets, came_ns);
+                    self.pool.settle();
+                    pushed
+                }
+                pushed => pushed,
+            };
+            let Ok(errand) = pushed else {
+                break;
+            };
+            self.carry_out(errand);
+            if errand == Errand::Nothing {
+                self.pool.ask_again_if_short();
+            }
+        }
+        self.counters.queued_many(why, tickets.len());
+        tickets
+    }
+
+    /// A permit for a caller who runs here: one that is free, or the one he is handed in his turn. With a place
+    /// in the line, and before he waits, he does what `meanwhile` says.
+    pub(crate) fn permit_in_turn(self: &Arc<Self>, meanwhile: impl FnOnce()) -> Result<(), Reason> {
+        match self.try_take() {
+            Ok(()) => Ok(()),
+            Err(_) => self.wait_for_permit_while(None, meanwhile),
+        }
+    }
+
+    /// The caller has a permit and more to run: it goes to those who wait, and he waits behind them for another.
+    /// With nobody waiting he goes on under the one he has. `Err`: he has none any more.
+    pub(crate) fn go_behind(self: &Arc<Self>) -> Result<(), Reason> {
+        if self.gate.may_go_on() {
+            return Ok(());
+        }
+        if self.would_deadlock() {
+            self.give_back();
+            return Err(Reason::Deadlock);
+        }
+        with_parker(|parker| {
+            let came_ns = self.waits.now_ns();
+            match self.gate.go_behind(&parker.unparker(), came_ns) {
+                None => Ok(()),
+                Some((ticket, errand)) => {
+                    self.carry_out(errand);
+                    self.stand(parker, ticket, None)
+                }
+            }
+        })
+    }
+}

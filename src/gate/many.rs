@@ -1,0 +1,70 @@
+//! Many at once: a batch of tasks into the line, and a caller who runs several things one after the other.
+#![forbid(unsafe_code)]
+
+use super::{Errand, Gate, Ledger, NotQueued};
+use crate::line::Ticket;
+use crate::permits::state::Duty;
+use crate::sync::Unparker;
+use std::vec;
+
+impl<T, L: Ledger> Gate<T, L> {
+    /// Puts tasks at the end of the line, in order: `at_most` of them, and no more than it may hold. Each leaves
+    /// its ticket. `Err`: not even the first one was put there.
+    pub(crate) fn push_many(
+        &self,
+        tasks: &mut vec::IntoIter<T>,
+        at_most: usize,
+        tickets: &mut Vec<Ticket>,
+        came_ns: u64,
+    ) -> Result<Errand, NotQueued> {
+        let mut inner = self.inner.lock();
+        if self.word.peek().is_closed() {
+            return Err(NotQueued::Closed);
+        }
+        let mut intake = self.intake.lock();
+        intake.hand_over(&mut inner.line);
+        let before = inner.line.tasks();
+        let room = self.capacity.saturating_sub(before).min(at_most).min(tasks.len());
+        if room == 0 {
+            return Err(NotQueued::Full);
+        }
+        if before == 0 && !self.ledger.owe() {
+            return Err(NotQueued::NoThread);
+        }
+        for task in tasks.by_ref().take(room) {
+            tickets.push(intake.accept(&mut inner.line, task, came_ns));
+        }
+        // One token serves them all: who claims one passes it on while more can start.
+        let duty = self.line_up(&inner);
+        intake.open(self.capacity - inner.line.tasks());
+        drop(intake);
+        let pass = self.pass_on(duty, &mut inner);
+        drop(inner);
+        Ok(pass.carry_out())
+    }
+
+    /// A caller who has a permit may go on under it: nobody waits, and no more run than may.
+    pub(crate) fn may_go_on(&self) -> bool {
+        let state = self.word.peek();
+        !state.is_waiting() && state.free() >= 0
+    }
+
+    /// The permit of a caller who has more to do goes to those who wait, and he stands behind them. `None`: with
+    /// nobody waiting he keeps it. Also when closed, since what he does was accepted before; he never has
+    /// neither permit nor place, so nobody takes the gate for quiet.
+    pub(crate) fn go_behind(&self, signal: &Unparker, came_ns: u64) -> Option<(Ticket, Errand)> {
+        let mut inner = self.inner.lock();
+        if inner.line.len() == 0 && self.word.peek().free() >= 0 {
+            return None;
+        }
+        let ticket = self.stand_at_the_end(&mut inner, signal, came_ns);
+        // T3, then T2: at most one of the two makes the token.
+        let mut duty = self.line_up(&inner);
+        if self.word.give().0 == Duty::Attend {
+            duty = Duty::Attend;
+        }
+        let pass = self.pass_on_or_over(duty, &mut inner);
+        drop(inner);
+        Some((ticket, pass.carry_out()))
+    }
+}

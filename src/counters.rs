@@ -73,6 +73,7 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     NoPermit,
+    NotFit,
     TooDeep,
     Asked,
 }
@@ -95,7 +96,7 @@ pub(crate) struct Counters {
     overtakes: AtomicU64,
     panicked: AtomicU64,
     refused: [AtomicU64; Reason::COUNT],
-    why: [AtomicU64; 3],
+    why: [AtomicU64; 4],
 }
 
 impl Counters {

@@ -2,12 +2,12 @@
 #![forbid(unsafe_code)]
 
 use super::Engine;
-use crate::counters::{Kind, Slot};
+use crate::counters::{Kind, Slot, Why};
 use crate::gate::{Denied, Grant};
 use crate::lease::Mark;
 use crate::permits::state::{Refusal, Take};
 use crate::sync::Arc;
-use crate::task::context::{self, Id};
+use crate::task::context::{self, Id, Standing};
 use std::mem;
 
 /// A permit for an inline run. It goes back when the run ends, also by a panic.
@@ -61,6 +61,32 @@ impl Drop for Run<'_> {
 }
 
 impl Engine {
+    /// How this thread stands to the executor.
+    #[inline]
+    pub(crate) fn standing(&self) -> Standing {
+        context::standing(self.id(), self.settings.requires)
+    }
+
+    /// How this thread stands to work that may also be queued; `Err`: why it must be.
+    #[inline]
+    pub(crate) fn may_inline(&self) -> Result<Standing, Why> {
+        if self.dispatches_freely && context::is_plain() {
+            return Ok(Standing::Outside);
+        }
+        self.may_inline_closer()
+    }
+
+    fn may_inline_closer(&self) -> Result<Standing, Why> {
+        if self.settings.never_inline {
+            return Err(Why::Asked);
+        }
+        match self.standing() {
+            Standing::Unfit => Err(Why::NotFit),
+            _ if context::is_as_deep_as(self.settings.max_inline_depth) => Err(Why::TooDeep),
+            standing => Ok(standing),
+        }
+    }
+
     /// A permit of the word, if one is free for a caller that does not stand in the queue.
     #[inline]
     pub(crate) fn try_take(self: &Arc<Self>) -> Result<(), Refusal> {

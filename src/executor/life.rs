@@ -78,7 +78,7 @@ impl Executor {
             unrun: gate.tally.unrun,
             refused: engine.counters.refusals(),
             no_permit: engine.counters.why(Why::NoPermit),
-            not_fit: 0,
+            not_fit: engine.counters.why(Why::NotFit),
             too_deep: engine.counters.why(Why::TooDeep),
             asked: engine.counters.why(Why::Asked),
             #[cfg(feature = "histogram")]

@@ -13,7 +13,7 @@ use crate::permits::state::{MAX_LIMIT, Refusal};
 use crate::pool_handle::Pool;
 use crate::sync::Arc;
 use crate::task::cell::{End, Joinable, Runnable, Task, TaskCell};
-use crate::task::context::{self, Id};
+use crate::task::context::{Id, Standing};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,8 @@ use std::time::{Duration, Instant};
 /// *Inside a task* of the executor, `run`, `try_run` and `dispatch` run at once under that task's permit.
 ///
 /// *Beware of locks.* A verb that runs work here runs it inside of whatever this thread holds: a closure that
-/// locks what its caller has locked waits for ever. Use `spawn` or `execute` there.
+/// locks what its caller has locked waits for ever. Use `spawn` or `execute` there, or declare it with
+/// [`fitness::no_inline`](crate::fitness::no_inline).
 ///
 /// *Memory ordering.* A task sees what its submitter did before the call. What was done under a permit happens
 /// before what is done under the same permit later; with limit 1, each task sees all that the tasks before it
@@ -101,7 +102,7 @@ impl Executor {
     ///
     /// # Errors
     /// `f` comes back: [`Reason::Saturated`] when every permit was taken or waiting work had the better claim,
-    /// [`Reason::Closed`].
+    /// [`Reason::Closed`], [`Reason::NotFit`].
     ///
     /// # Panics
     /// With the panic of `f`, after the permit went back.
@@ -117,8 +118,10 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        if context::is_inside(self.engine().id()) {
-            return Ok(self.run_nested(f));
+        match self.engine().standing() {
+            Standing::Outside => {}
+            Standing::Inside => return Ok(self.run_nested(f)),
+            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
         }
         match self.engine().enter() {
             Ok(entered) => Ok(entered.run(f)),
@@ -130,8 +133,8 @@ impl Executor {
     /// Runs `f` here; with no permit free this thread first waits its turn in the queue. `f` may borrow.
     ///
     /// # Errors
-    /// `f` comes back: [`Reason::Closed`], or [`Reason::Deadlock`] when this thread itself holds all the permits
-    /// as guards.
+    /// `f` comes back: [`Reason::Closed`], [`Reason::NotFit`], or [`Reason::Deadlock`] when this thread itself holds
+    /// all the permits as guards.
     ///
     /// # Panics
     /// With the panic of `f`, after the permit went back.
@@ -148,8 +151,10 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        if context::is_inside(self.engine().id()) {
-            return Ok(self.run_nested(f));
+        match self.engine().standing() {
+            Standing::Outside => {}
+            Standing::Inside => return Ok(self.run_nested(f)),
+            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
         }
         match self.engine().enter() {
             Ok(entered) => Ok(entered.run(f)),
@@ -189,8 +194,10 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        if context::is_inside(self.engine().id()) {
-            return Ok(self.run_nested(f));
+        match self.engine().standing() {
+            Standing::Outside => {}
+            Standing::Inside => return Ok(self.run_nested(f)),
+            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
         }
         match self.take_timeout(timeout) {
             Ok(()) => Ok(self.engine().entered().run(f)),
@@ -200,9 +207,9 @@ impl Executor {
 
     /// Runs `f` here if this thread may, else queues it.
     ///
-    /// It queues when no permit is free or waiting work has the better claim, when this thread is inside of
-    /// [`max_inline_depth`](crate::ExecutorBuilder::max_inline_depth) tasks, and under
-    /// [`Inline::Never`](crate::Inline::Never).
+    /// It queues when no permit is free or waiting work has the better claim, when this thread is not fit
+    /// ([`fitness`](crate::fitness)) or inside of [`max_inline_depth`](crate::ExecutorBuilder::max_inline_depth)
+    /// tasks, and under [`Inline::Never`](crate::Inline::Never).
     ///
     /// # Errors
     /// `f` comes back: [`Reason::QueueFull`], [`Reason::Closed`], [`Reason::NoThread`].
@@ -226,17 +233,10 @@ impl Executor {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        let settings = &self.engine().settings;
-        if settings.never_inline {
-            return self.dispatch_queued(f, Why::Asked);
-        }
-        if !context::is_outside() || settings.max_inline_depth == 0 {
-            if context::is_as_deep_as(settings.max_inline_depth) {
-                return self.dispatch_queued(f, Why::TooDeep);
-            }
-            if context::is_inside(self.engine().id()) {
-                return Ok(Dispatched::Inline(self.run_nested(f)));
-            }
+        match self.engine().may_inline() {
+            Ok(Standing::Inside) => return Ok(Dispatched::Inline(self.run_nested(f))),
+            Ok(_) => {}
+            Err(why) => return self.dispatch_queued(f, why),
         }
         match self.engine().enter() {
             Ok(entered) => Ok(Dispatched::Inline(entered.run(f))),

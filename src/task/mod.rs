@@ -2,4 +2,5 @@
 
 pub(crate) mod cell;
 pub(crate) mod context;
+pub(crate) mod fit;
 pub(crate) mod unwind;

@@ -31,7 +31,7 @@ const FLOORS: &[&[&str]] = &[
     // F0 ground: what std or loom gives.
     &["sync", "sync::loom_imp", "sync::membarrier", "sync::std_imp", "thread_index"],
     // F1 values: pure, plain data.
-    &["error", "permits::state", "stats"],
+    &["error", "operations", "permits::state", "stats"],
     // F2 protocol: the one owner of the word.
     &["permits", "permits::word"],
     // F3 line: queue and admission under one lock.
@@ -41,13 +41,13 @@ const FLOORS: &[&[&str]] = &[
     // F4 run: who runs a task, and where.
     &[
         "pool", "pool::headcount", "pool::run_queue", "pool::sched", "pool::worker",
-        "task", "task::cell", "task::context", "task::unwind",
+        "task", "task::cell", "task::context", "task::fit", "task::unwind",
     ],
     // F5 engine: what an executor is.
     &["engine", "engine::inline", "engine::waiting"],
     // F6 front: what is public.
     &[
-        "builder", "dispatched", "executor", "executor::guards", "executor::life", "join",
+        "builder", "dispatched", "executor", "executor::guards", "executor::life", "fitness", "join",
         "permit", "pool_builder", "pool_handle", "unrun",
     ],
     // The root; everything below it names a module, not a re-export.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod builder;
+mod chooser;
 mod counters;
 mod dispatched;
 mod engine;
@@ -17,6 +18,7 @@ mod permits;
 mod pool;
 mod pool_builder;
 mod pool_handle;
+mod roster;
 mod stats;
 mod sync;
 mod task;
@@ -25,6 +27,7 @@ mod unrun;
 mod waits;
 
 pub use builder::{ExecutorBuilder, Inline};
+pub use chooser::{Chooser, Load, Policy};
 pub use dispatched::{Dispatched, DispatchedFuture};
 pub use error::{ConfigError, JoinError, Panic, Reason, Rejected, Unfinished};
 pub use executor::Executor;
@@ -33,6 +36,7 @@ pub use operations::Operations;
 pub use permit::{OwnedPermit, Permit};
 pub use pool_builder::PoolBuilder;
 pub use pool_handle::Pool;
+pub use roster::Roster;
 #[cfg(feature = "histogram")]
 pub use stats::QueueWait;
 pub use stats::{PoolStats, Refused, Stats};

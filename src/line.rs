@@ -7,7 +7,9 @@
 //! (crossbeam-deque's injector, which the pool uses, has no way to take an entry out of the middle.)
 #![forbid(unsafe_code)]
 
-use crate::sync::Unparker;
+use crate::sync::Ordering::Relaxed;
+use crate::sync::plain::AtomicU64;
+use crate::sync::{Arc, Unparker};
 use std::collections::VecDeque;
 
 /// Gaps below this number are not worth a sweep.
@@ -75,11 +77,18 @@ pub(crate) struct Line<T> {
     next: u64,
     gaps: usize,
     waiters: usize,
+    /// A copy of `len` for those who look without the lock.
+    length: Arc<AtomicU64>,
 }
 
 impl<T> Line<T> {
     pub(crate) fn new() -> Self {
-        Self { slots: VecDeque::new(), next: 1, gaps: 0, waiters: 0 }
+        Self { slots: VecDeque::new(), next: 1, gaps: 0, waiters: 0, length: Arc::default() }
+    }
+
+    /// Entries of every kind, as of some moment, to be read by anybody at any time.
+    pub(crate) fn length(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.length)
     }
 
     /// Entries of every kind.
@@ -102,6 +111,7 @@ impl<T> Line<T> {
         self.next += 1;
         self.waiters += usize::from(entry.is_waiter());
         self.slots.push_back(Slot { ticket, came_ns, entry: Some(entry) });
+        self.length.store(self.len() as u64, Relaxed);
         ticket
     }
 
@@ -154,8 +164,9 @@ impl<T> Line<T> {
         self.slots.binary_search_by_key(&ticket, |slot| slot.ticket).ok()
     }
 
-    /// Drops gaps at both ends, and the memory of a large burst once it is over.
+    /// After an entry has gone: drops gaps at both ends, and the memory of a large burst once it is over.
     fn trim(&mut self) {
+        self.length.store(self.len() as u64, Relaxed);
         while self.slots.front().is_some_and(|slot| slot.entry.is_none()) {
             self.slots.pop_front();
             self.gaps -= 1;
@@ -201,11 +212,18 @@ mod tests {
         line.push(Entry::Task(1), 0);
         let second = line.push(waiter(), 0);
         line.push(waiter(), 0);
-        assert_eq!((line.tasks(), line.waiters(), line.len()), (1, 2, 3));
+        let seen = |line: &Line<u32>, length: &AtomicU64| {
+            assert_eq!(line.len() as u64, length.load(Relaxed));
+            (line.tasks(), line.waiters(), line.len())
+        };
+        let length = line.length();
+        assert_eq!(seen(&line, &length), (1, 2, 3));
         line.remove(second);
-        assert_eq!((line.tasks(), line.waiters(), line.len()), (1, 1, 2));
+        assert_eq!(seen(&line, &length), (1, 1, 2));
         line.pop();
-        assert_eq!((line.tasks(), line.waiters(), line.len()), (0, 1, 1));
+        assert_eq!(seen(&line, &length), (0, 1, 1));
+        line.pop();
+        assert_eq!(seen(&line, &length), (0, 0, 0));
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod waiting;
 
 use crate::counters::{self, Counters, Kind, Why};
 use crate::error::{Reason, Unfinished};
-use crate::gate::{Claim, Errand, Gate, GateStats, Ledger, NotQueued};
+use crate::gate::{Claim, Demand, Errand, Gate, GateStats, Ledger, NotQueued};
 use crate::lease::Leases;
 use crate::line::Ticket;
 use crate::operations::Operations;
@@ -205,6 +205,10 @@ impl Engine {
 
     pub(crate) fn limit(&self) -> usize {
         self.gate.limit()
+    }
+
+    pub(crate) fn demand(&self) -> Demand {
+        self.gate.demand()
     }
 
     pub(crate) fn gate_stats(&self) -> GateStats {

@@ -15,12 +15,14 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod demand;
 mod inline;
 mod life;
 
 pub(crate) use answers::{
     Arrival, Claim, Errand, GateStats, Grant, Ledger, NotQueued, Tally, Turn,
 };
+pub(crate) use demand::Demand;
 pub(crate) use inline::Denied;
 
 use crate::counters::Slots;
@@ -48,6 +50,7 @@ pub(crate) struct Gate<T, L> {
     quiet: Condvar,
     leases: Leases,
     slots: Slots,
+    seen: demand::Seen,
     max_overtakes: u16,
     capacity: usize,
     ledger: L,
@@ -89,10 +92,12 @@ impl<T, L: Ledger> Gate<T, L> {
         leases: Leases,
         slots: Slots,
     ) -> Self {
+        let line = Line::new();
         Self {
             word: CachePadded::new(PermitWord::new(limit)),
+            seen: demand::Seen::new(limit, &line),
             inner: CachePadded::new(Mutex::new(Inner {
-                line: Line::new(),
+                line,
                 token_at_pool: false,
                 limit,
                 tally: Tally::default(),

@@ -36,7 +36,8 @@ const FLOORS: &[&[&str]] = &[
     &["permits", "permits::word"],
     // F3 line: queue and admission under one lock.
     &[
-        "counters", "gate", "gate::answers", "gate::inline", "gate::life", "lease", "line", "waits",
+        "counters", "gate", "gate::answers", "gate::demand", "gate::inline", "gate::life", "lease", "line",
+        "waits",
     ],
     // F4 run: who runs a task, and where.
     &[
@@ -47,8 +48,8 @@ const FLOORS: &[&[&str]] = &[
     &["engine", "engine::inline", "engine::waiting"],
     // F6 front: what is public.
     &[
-        "builder", "dispatched", "executor", "executor::guards", "executor::life", "fitness", "join",
-        "permit", "pool_builder", "pool_handle", "unrun",
+        "builder", "chooser", "dispatched", "executor", "executor::guards", "executor::life", "fitness",
+        "join", "permit", "pool_builder", "pool_handle", "roster", "unrun",
     ],
     // The root; everything below it names a module, not a re-export.
     &["lib"],

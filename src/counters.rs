@@ -44,6 +44,9 @@ struct PerThread {
     nested: Pair,
     queued_here: Pair,
     queued_on_worker: Pair,
+    attempts: Pair,
+    /// Attempts that did the work, or panicked: the others are work for the queue.
+    attempts_done: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +70,8 @@ pub(crate) enum Kind {
     JoinedNested,
     /// A queued task on a worker.
     Worker,
+    /// An attempt, on the caller's thread and under no permit. What it is counted as depends on what it says.
+    Attempt,
 }
 
 /// Why a task was queued.
@@ -76,6 +81,7 @@ pub(crate) enum Why {
     NotFit,
     TooDeep,
     Asked,
+    WouldBlock,
 }
 
 /// Sums of all threads.
@@ -86,6 +92,8 @@ pub(crate) struct Sums {
     pub(crate) queued_ended: u64,
     pub(crate) inline_now: u64,
     pub(crate) on_workers_now: u64,
+    pub(crate) attempts_done: u64,
+    pub(crate) attempts_now: u64,
 }
 
 /// The counters of one executor.
@@ -96,7 +104,7 @@ pub(crate) struct Counters {
     overtakes: AtomicU64,
     panicked: AtomicU64,
     refused: [AtomicU64; Reason::COUNT],
-    why: [AtomicU64; 4],
+    why: [AtomicU64; 5],
 }
 
 impl Counters {
@@ -139,6 +147,7 @@ impl Counters {
             Kind::Joined => &line.queued_here,
             // Under a permit that is counted already, so it is not "active" a second time.
             Kind::JoinedNested | Kind::Worker => &line.queued_on_worker,
+            Kind::Attempt => &line.attempts,
         }
     }
 
@@ -159,6 +168,12 @@ impl Counters {
             self.bump(slot, |line| &line.queued_on_worker.begun);
         }
         self.bump(slot, |line| &Self::pair(line, kind).ended);
+    }
+
+    /// An attempt is a task that ran inline after all.
+    #[inline]
+    pub(crate) fn attempt_done(&self, slot: Option<&Slot>) {
+        self.bump(slot, |line| &line.attempts_done);
     }
 
     #[cold]
@@ -231,5 +246,11 @@ impl Sums {
         self.queued_ended += ended[2] + ended[3];
         self.inline_now += begun[0].saturating_sub(ended[0]) + begun[2].saturating_sub(ended[2]);
         self.on_workers_now += begun[3].saturating_sub(ended[3]);
+        let done = counts.attempts_done.load(Relaxed);
+        self.attempts_done += done;
+        self.inline_begun += done;
+        self.inline_ended += done;
+        let ended = counts.attempts.ended.load(Relaxed);
+        self.attempts_now += counts.attempts.begun.load(Relaxed).saturating_sub(ended);
     }
 }

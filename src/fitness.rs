@@ -14,7 +14,7 @@
 //! [`Reason::NotFit`](crate::Reason::NotFit), and [`join`] waits for a worker where it would run the task itself,
 //! even with a permit free. `spawn` and `execute` queue as always. `acquire` and its relatives run nothing and ask for
 //! no fitness: who works under a [`Permit`](crate::Permit) answers for the thread himself, and so does who calls
-//! [`Unrun::run`](crate::Unrun::run).
+//! [`Unrun::run`](crate::Unrun::run), or has an attempt run by [`speculate`].
 //!
 //! *Inside a task* the same holds: a task that runs here found the thread fit, so what it calls under its own permit
 //! finds it fit as well, unless the task made a guard that says otherwise. A guard inside of a task counts until it is
@@ -52,6 +52,7 @@
 //! [`try_run`]: crate::Executor::try_run
 //! [`run`]: crate::Executor::run
 //! [`run_timeout`]: crate::Executor::run_timeout
+//! [`speculate`]: crate::Executor::speculate
 //! [`join`]: crate::JoinHandle::join
 #![forbid(unsafe_code)]
 

@@ -87,6 +87,8 @@ fn call_inline(exec: &Executor, words: &[u64; 8]) {
     let dispatched = exec.dispatch(move || words[3]).unwrap();
     assert!(matches!(dispatched, Dispatched::Inline(4)));
     assert_eq!(dispatched.join().unwrap(), 4);
+    let attempt = || Ok::<_, fn() -> u64>(words[7]);
+    assert_eq!(exec.speculate(attempt).unwrap().join().unwrap(), 8);
     let nested = exec.run(|| {
         let inner = exec.try_run(|| exec.run(|| words[4]).unwrap()).unwrap();
         let handle = exec.clone();

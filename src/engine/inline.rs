@@ -56,6 +56,9 @@ impl Drop for Run<'_> {
     #[cold]
     fn drop(&mut self) {
         self.engine.counters.panicked();
+        if self.kind == Kind::Attempt {
+            self.engine.counters.attempt_done(self.slot);
+        }
         self.end();
     }
 }
@@ -160,6 +163,20 @@ impl Engine {
         self.run_counted(self.counters.slot(), kind, None, task, f)
     }
 
+    /// Runs an attempt: under no permit, inside of no executor, counted as a task when it is done.
+    #[inline]
+    pub(crate) fn attempt<R, Rest>(
+        self: &Arc<Self>,
+        attempt: impl FnOnce() -> Result<R, Rest>,
+    ) -> Result<R, Rest> {
+        let slot = self.counters.slot();
+        let result = self.run_counted(slot, Kind::Attempt, None, Id::NONE, attempt);
+        if result.is_ok() {
+            self.counters.attempt_done(slot);
+        }
+        result
+    }
+
     /// The one run function: context, counters, panic, permit.
     #[inline]
     fn run_counted<R>(
@@ -172,8 +189,9 @@ impl Engine {
     ) -> R {
         self.counters.begin(slot, kind);
         let run = Run { engine: self, slot, kind, grant };
-        let own_permit = !matches!(kind, Kind::Nested | Kind::JoinedNested);
-        let result = context::enter(self.id(), task, own_permit, f);
+        let own_permit = !matches!(kind, Kind::Nested | Kind::JoinedNested | Kind::Attempt);
+        let executor = if kind == Kind::Attempt { Id::NONE } else { self.id() };
+        let result = context::enter(executor, task, own_permit, f);
         run.finish();
         result
     }

@@ -168,7 +168,16 @@ impl Engine {
         task: Task,
         why: Why,
     ) -> Result<Ticket, (Task, Reason)> {
-        let came_ns = self.waits.now_ns();
+        self.enqueue_since(task, why, self.waits.now_ns())
+    }
+
+    /// As `enqueue`, for a task that came at this moment.
+    pub(crate) fn enqueue_since(
+        self: &Arc<Self>,
+        task: Task,
+        why: Why,
+        came_ns: u64,
+    ) -> Result<Ticket, (Task, Reason)> {
         let pushed = match self.gate.push(task, came_ns) {
             Err((task, NotQueued::NoThread)) if self.pool.hold_thread() => {
                 let pushed = self.gate.push(task, came_ns);

@@ -67,10 +67,12 @@ impl Executor {
             free: gate.free,
             queued: gate.tasks,
             waiting: gate.waiters,
+            attempts: sums.attempts_now as usize,
             accepted: gate.tally.accepted + sums.inline_begun,
             completed: sums.inline_ended + sums.queued_ended,
             ran_inline: sums.inline_ended,
             ran_queued: sums.queued_ended,
+            speculated: sums.attempts_done,
             overtakes: engine.counters.overtakes(),
             panicked: engine.counters.panics(),
             cancelled: gate.tally.cancelled,
@@ -81,6 +83,7 @@ impl Executor {
             not_fit: engine.counters.why(Why::NotFit),
             too_deep: engine.counters.why(Why::TooDeep),
             asked: engine.counters.why(Why::Asked),
+            would_block: engine.counters.why(Why::WouldBlock),
             #[cfg(feature = "histogram")]
             queue_wait: engine.waits.summary(),
         }

@@ -3,6 +3,7 @@
 
 mod guards;
 mod life;
+mod speculate;
 
 use crate::counters::{Kind, Why};
 use crate::dispatched::Dispatched;
@@ -30,6 +31,7 @@ use std::time::{Duration, Instant};
 /// | [`run`](Self::run), [`run_timeout`](Self::run_timeout) | here | waits its turn in the queue |
 /// | [`dispatch`](Self::dispatch) | here, or on a worker | queued |
 /// | [`spawn`](Self::spawn), [`execute`](Self::execute) | on a worker, or on the joiner's thread | queued |
+/// | [`speculate`](Self::speculate) | the attempt here, under no permit; the rest as `spawn` | the rest is queued |
 ///
 /// *Inside a task* of the executor, `run`, `try_run` and `dispatch` run at once under that task's permit.
 ///
@@ -278,9 +280,17 @@ impl Executor {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
+        self.spawn_since(f, why, self.engine().waits.now_ns())
+    }
+
+    fn spawn_since<F, R>(&self, f: F, why: Why, came_ns: u64) -> Result<JoinHandle<R>, Rejected<F>>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
         let cell = Arc::new(TaskCell::new(f));
         let task = Task::Cell(Arc::clone(&cell) as Arc<dyn Runnable>);
-        match self.engine().enqueue(task, why) {
+        match self.engine().enqueue_since(task, why, came_ns) {
             Ok(ticket) => {
                 let engine = Arc::clone(self.engine());
                 Ok(JoinHandle::new(cell as Arc<dyn Joinable<R>>, engine, ticket))

@@ -48,8 +48,8 @@ const FLOORS: &[&[&str]] = &[
     &["engine", "engine::inline", "engine::waiting"],
     // F6 front: what is public.
     &[
-        "builder", "chooser", "dispatched", "executor", "executor::guards", "executor::life", "fitness",
-        "join", "permit", "pool_builder", "pool_handle", "roster", "unrun",
+        "builder", "chooser", "dispatched", "executor", "executor::guards", "executor::life",
+        "executor::speculate", "fitness", "join", "permit", "pool_builder", "pool_handle", "roster", "unrun",
     ],
     // The root; everything below it names a module, not a re-export.
     &["lib"],

@@ -17,13 +17,15 @@ fn here() -> ThreadId {
     thread::current().id()
 }
 
+type Tried = Result<Dispatched<ThreadId>, Rejected<fn() -> ThreadId>>;
+
 /// An attempt that is done.
-fn done(exec: &Executor) -> Result<Dispatched<ThreadId>, Rejected<fn() -> ThreadId>> {
+fn done(exec: &Executor) -> Tried {
     exec.speculate(|| Ok(here()))
 }
 
 /// An attempt that would block.
-fn would_block(exec: &Executor) -> Result<Dispatched<ThreadId>, Rejected<fn() -> ThreadId>> {
+fn would_block(exec: &Executor) -> Tried {
     exec.speculate(|| Err(here as fn() -> ThreadId))
 }
 

@@ -4,6 +4,7 @@
 use crate::engine::{Engine, Settings};
 use crate::error::ConfigError;
 use crate::executor::Executor;
+use crate::operations::Operations;
 use crate::permits::state::{MAX_LIMIT, MAX_OVERTAKES};
 use crate::pool::Member;
 use crate::pool_handle::Pool;
@@ -55,6 +56,7 @@ pub struct ExecutorBuilder {
     max_overtakes: usize,
     max_inline_depth: usize,
     inline: Inline,
+    requires: Operations,
     record_waits: bool,
     leases: bool,
 }
@@ -69,6 +71,7 @@ impl ExecutorBuilder {
             max_overtakes: DEFAULT_MAX_OVERTAKES,
             max_inline_depth: DEFAULT_MAX_INLINE_DEPTH,
             inline: Inline::WhenFree,
+            requires: Operations::NONE,
             record_waits: false,
             // Models of leases name their slots; everywhere else leases would only multiply them.
             leases: cfg!(not(work_permit_loom)),
@@ -158,6 +161,25 @@ impl ExecutorBuilder {
         self
     }
 
+    /// What a thread must allow to run the executor's work inline. Default: [`Operations::NONE`], and any thread will
+    /// do. A thread that nobody described allows nothing, a pool's worker everything: see
+    /// [`fitness`](crate::fitness). A second call replaces the first.
+    ///
+    /// ```
+    /// use work_permit::{Operations, Pool, Reason, fitness};
+    /// const BLOCK: Operations = Operations::only(0).unwrap();
+    /// let files = Pool::new().executor("files").requires(BLOCK).build()?;
+    /// assert_eq!(files.run(|| "read").unwrap_err().reason(), Reason::NotFit);
+    /// assert_eq!(files.spawn(|| "read").unwrap().join().unwrap(), "read");
+    /// let _may_block = fitness::allow(BLOCK);
+    /// assert_eq!(files.run(|| "read").unwrap(), "read");
+    /// # Ok::<(), work_permit::ConfigError>(())
+    /// ```
+    pub fn requires(mut self, operations: Operations) -> Self {
+        self.requires = operations;
+        self
+    }
+
     /// Whether a permit may stay with its thread between two inline runs while nothing waits. It saves the
     /// atomic operations of taking it and giving it back, and changes no answer. Default: yes. The switch is
     /// there to compare.
@@ -211,6 +233,7 @@ impl ExecutorBuilder {
             name: self.name.into_boxed_str(),
             max_inline_depth: self.max_inline_depth,
             never_inline: self.inline == Inline::Never,
+            requires: self.requires,
             record_waits: self.record_waits,
             leases: self.leases,
         };

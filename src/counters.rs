@@ -44,7 +44,10 @@ struct PerThread {
     nested: Pair,
     queued_here: Pair,
     queued_on_worker: Pair,
-    why_queued: [AtomicU64; 3],
+    why_queued: [AtomicU64; 5],
+    attempts: Pair,
+    /// Attempts that did the work, or panicked: the others are work for the queue.
+    attempts_done: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -68,14 +71,18 @@ pub(crate) enum Kind {
     JoinedNested,
     /// A queued task on a worker.
     Worker,
+    /// An attempt, on the caller's thread and under no permit. What it is counted as depends on what it says.
+    Attempt,
 }
 
 /// Why a task was queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     NoPermit,
+    NotFit,
     TooDeep,
     Asked,
+    WouldBlock,
 }
 
 /// Sums of all threads.
@@ -86,6 +93,8 @@ pub(crate) struct Sums {
     pub(crate) queued_ended: u64,
     pub(crate) inline_now: u64,
     pub(crate) on_workers_now: u64,
+    pub(crate) attempts_done: u64,
+    pub(crate) attempts_now: u64,
 }
 
 /// The counters of one executor.
@@ -142,6 +151,7 @@ impl Counters {
             Kind::Joined => &line.queued_here,
             // Under a permit that is counted already, so it is not "active" a second time.
             Kind::JoinedNested | Kind::Worker => &line.queued_on_worker,
+            Kind::Attempt => &line.attempts,
         }
     }
 
@@ -162,6 +172,12 @@ impl Counters {
             self.bump(slot, |line| &line.queued_on_worker.begun);
         }
         self.bump(slot, |line| &Self::pair(line, kind).ended);
+    }
+
+    /// An attempt is a task that ran inline after all.
+    #[inline]
+    pub(crate) fn attempt_done(&self, slot: Option<&Slot>) {
+        self.bump(slot, |line| &line.attempts_done);
     }
 
     #[cold]
@@ -240,5 +256,11 @@ impl Sums {
         self.queued_ended += ended[2] + ended[3];
         self.inline_now += begun[0].saturating_sub(ended[0]) + begun[2].saturating_sub(ended[2]);
         self.on_workers_now += begun[3].saturating_sub(ended[3]);
+        let done = counts.attempts_done.load(Relaxed);
+        self.attempts_done += done;
+        self.inline_begun += done;
+        self.inline_ended += done;
+        let ended = counts.attempts.ended.load(Relaxed);
+        self.attempts_now += counts.attempts.begun.load(Relaxed).saturating_sub(ended);
     }
 }

@@ -254,6 +254,11 @@ impl Leases {
         self.allowed && (now != mark.0 || now & OUT_MASK != 0)
     }
 
+    /// Leases that are kept, in use or not, as of some moment.
+    pub(crate) fn kept(&self) -> u64 {
+        self.out.load(Relaxed) & OUT_MASK
+    }
+
     /// After a change of the word that leases must heed: whether any is out. See "The owner keeps".
     pub(crate) fn any_out_after_change(&self) -> bool {
         if !self.allowed {

@@ -35,14 +35,18 @@ pub struct Stats {
     pub queued: usize,
     /// Threads that stand in the queue for a permit.
     pub waiting: usize,
+    /// Attempts of [`speculate`](crate::Executor::speculate) that are under way. They hold no permit.
+    pub attempts: usize,
     /// Tasks accepted: run inline, or put into the queue.
     pub accepted: u64,
     /// Tasks that ended, panicked ones included.
     pub completed: u64,
-    /// Tasks that ran on their caller's thread without being queued.
+    /// Tasks that ran on their caller's thread without being queued; `speculated` ones included.
     pub ran_inline: u64,
     /// Tasks that were queued, and ran.
     pub ran_queued: u64,
+    /// Attempts of [`speculate`](crate::Executor::speculate) that did the work themselves, panicked ones included.
+    pub speculated: u64,
     /// Starts on a caller's thread ahead of waiting work.
     pub overtakes: u64,
     /// Tasks that ended in a panic.
@@ -64,6 +68,8 @@ pub struct Stats {
     /// Tasks queued because the caller asked for it: `spawn`, `execute`, and `dispatch` under
     /// [`Inline::Never`](crate::Inline::Never).
     pub asked: u64,
+    /// [`speculate`](crate::Executor::speculate) calls that queued because the attempt would have blocked.
+    pub would_block: u64,
     /// How long tasks and threads waited in the queue, for an executor built with
     /// [`record_waits(true)`](crate::ExecutorBuilder::record_waits).
     #[cfg(feature = "histogram")]

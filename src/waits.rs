@@ -63,7 +63,10 @@ mod recorded {
             if let Some(record) = &self.0 {
                 let waited = self.now_ns().saturating_sub(came_ns);
                 let mut histogram = record.histogram.lock().unwrap_or_else(PoisonError::into_inner);
-                histogram.saturating_record(waited);
+                // It grows with what it is given, but only by this call.
+                if histogram.record(waited).is_err() {
+                    histogram.saturating_record(waited);
+                }
             }
         }
 
@@ -76,6 +79,31 @@ mod recorded {
                 p99_ns: histogram.value_at_quantile(0.99),
                 max_ns: histogram.max(),
             })
+        }
+    }
+
+    #[cfg(all(test, not(work_permit_loom)))]
+    mod tests {
+        use super::*;
+        use std::time::Duration;
+
+        #[test]
+        fn long_waits_are_recorded_as_long() {
+            let waits = Waits::new(true);
+            let mut record = waits.0.unwrap();
+            // Built a while ago.
+            let second = Duration::from_secs(1);
+            let Some(epoch) = record.epoch.checked_sub(100 * second) else { return };
+            record.epoch = epoch;
+            let waits = Waits(Some(record));
+            for seconds in 1..=100 {
+                waits.record(waits.now_ns() - 1_000_000_000 * seconds);
+            }
+            let summary = waits.summary().unwrap();
+            let in_seconds = |ns: u64| Duration::from_nanos(ns).as_secs();
+            let QueueWait { count, p50_ns, p99_ns, max_ns } = summary;
+            assert_eq!((count, in_seconds(p50_ns), in_seconds(p99_ns)), (100, 50, 99));
+            assert!(in_seconds(max_ns) >= 100, "{summary:?}");
         }
     }
 }

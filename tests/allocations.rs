@@ -1,4 +1,5 @@
-//! What is allocated, counted by a global allocator: nothing for an inline run, one block for a spawned task.
+//! What is allocated, counted by a global allocator: nothing for an inline run, for a guard of fitness or for a choice,
+//! one block for a spawned task.
 //!
 //! A thread counts for whoever it was told to count for, so tests beside each other, and the test harness
 //! itself, do not disturb the numbers. What is left to the run queue's blocks (one for each 63 entries) is
@@ -8,12 +9,13 @@ mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 use support::{HANG, assert_quiet, executor, hang_guard, until};
-use work_permit::{Dispatched, Executor, JoinHandle, Pool};
+use work_permit::{Chooser, Dispatched, Executor, JoinHandle, Operations, Policy, Pool, fitness};
 
 struct Counting;
 
@@ -86,6 +88,8 @@ fn call_inline(exec: &Executor, words: &[u64; 8]) {
     let dispatched = exec.dispatch(move || words[3]).unwrap();
     assert!(matches!(dispatched, Dispatched::Inline(4)));
     assert_eq!(dispatched.join().unwrap(), 4);
+    let attempt = || Ok::<_, fn() -> u64>(words[7]);
+    assert_eq!(exec.speculate(attempt).unwrap().join().unwrap(), 8);
     let nested = exec.run(|| {
         let inner = exec.try_run(|| exec.run(|| words[4]).unwrap()).unwrap();
         let handle = exec.clone();
@@ -103,6 +107,33 @@ fn block_on_inline(exec: &Executor) -> u64 {
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result.unwrap(),
         Poll::Pending => panic!("an inline result is there"),
+    }
+}
+
+#[test]
+fn guards_of_fitness_use_the_same_list_again() {
+    let exec = executor(1);
+    let nested = || {
+        let _allowed = fitness::allow(Operations::ALL);
+        let _none = fitness::no_inline();
+        assert!(exec.try_run(|| ()).is_err());
+        let _again = fitness::allow(Operations::NONE);
+        exec.run(|| drop(fitness::no_inline())).unwrap();
+    };
+    nested();
+    assert_eq!(allocations(|| (0..1000).for_each(|_| nested())), 0);
+    assert_quiet(&exec);
+}
+
+#[test]
+fn choices_allocate_nothing() {
+    let (a, b) = (executor(1), executor(2));
+    let choose_of_each = |policy| {
+        let chooser = Chooser::new([&a, &b], policy);
+        allocations(|| (0..100).for_each(|_| drop(chooser.choose().unwrap().try_run(|| ()))))
+    };
+    for policy in [Policy::Random, Policy::RoundRobin, Policy::LeastLoaded, Policy::TwoChoices] {
+        assert_eq!(choose_of_each(policy), 0, "{policy:?}");
     }
 }
 
@@ -278,7 +309,11 @@ fn an_executed_task_of_a_small_closure_is_no_block() {
         let large = || {
             for n in 0..TASKS {
                 let (tx, words) = (tx.clone(), [n; 16]);
-                exec.execute(move || tx.send(drop(words)).unwrap()).unwrap();
+                let task = move || {
+                    black_box(words);
+                    tx.send(()).unwrap();
+                };
+                exec.execute(task).unwrap();
             }
         };
         assert_eq!(measure("large", &large).0, TASKS, "one box each");

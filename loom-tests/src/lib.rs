@@ -61,10 +61,12 @@ own! {
     "../../src/engine/mod.rs" engine;
     "../../src/error.rs" error;
     "../../src/executor/mod.rs" executor;
+    "../../src/fitness.rs" fitness;
     "../../src/gate/mod.rs" gate;
     "../../src/join.rs" join;
     "../../src/lease.rs" lease;
     "../../src/line.rs" line;
+    "../../src/operations.rs" operations;
     "../../src/permit.rs" permit;
     "../../src/permits/mod.rs" permits;
     "../../src/pool/mod.rs" pool;

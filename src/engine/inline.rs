@@ -2,12 +2,12 @@
 #![forbid(unsafe_code)]
 
 use super::Engine;
-use crate::counters::{Kind, Slot};
+use crate::counters::{Kind, Slot, Why};
 use crate::gate::{Denied, Grant};
 use crate::lease::Mark;
 use crate::permits::state::{Refusal, Take};
 use crate::sync::Arc;
-use crate::task::context::{self, Id};
+use crate::task::context::{self, Id, Standing};
 use std::mem;
 
 /// A permit for an inline run. It goes back when the run ends, also by a panic.
@@ -56,11 +56,40 @@ impl Drop for Run<'_> {
     #[cold]
     fn drop(&mut self) {
         self.engine.counters.panicked();
+        if self.kind == Kind::Attempt {
+            self.engine.counters.attempt_done(self.slot);
+        }
         self.end();
     }
 }
 
 impl Engine {
+    /// How this thread stands to the executor.
+    #[inline]
+    pub(crate) fn standing(&self) -> Standing {
+        context::standing(self.id(), self.settings.requires)
+    }
+
+    /// How this thread stands to work that may also be queued; `Err`: why it must be.
+    #[inline]
+    pub(crate) fn may_inline(&self) -> Result<Standing, Why> {
+        if self.dispatches_freely && context::is_plain() {
+            return Ok(Standing::Outside);
+        }
+        self.may_inline_closer()
+    }
+
+    fn may_inline_closer(&self) -> Result<Standing, Why> {
+        if self.settings.never_inline {
+            return Err(Why::Asked);
+        }
+        match self.standing() {
+            Standing::Unfit => Err(Why::NotFit),
+            _ if context::is_as_deep_as(self.settings.max_inline_depth) => Err(Why::TooDeep),
+            standing => Ok(standing),
+        }
+    }
+
     /// A permit of the word, if one is free for a caller that does not stand in the queue.
     #[inline]
     pub(crate) fn try_take(self: &Arc<Self>) -> Result<(), Refusal> {
@@ -133,6 +162,20 @@ impl Engine {
         self.run_counted(self.counters.slot(), kind, None, task, f)
     }
 
+    /// Runs an attempt: under no permit, inside of no executor, counted as a task when it is done.
+    #[inline]
+    pub(crate) fn attempt<R, Rest>(
+        self: &Arc<Self>,
+        attempt: impl FnOnce() -> Result<R, Rest>,
+    ) -> Result<R, Rest> {
+        let slot = self.counters.slot();
+        let result = self.run_counted(slot, Kind::Attempt, None, Id::NONE, attempt);
+        if result.is_ok() {
+            self.counters.attempt_done(slot);
+        }
+        result
+    }
+
     /// The one run function: context, counters, panic, permit.
     #[inline]
     fn run_counted<R>(
@@ -145,8 +188,9 @@ impl Engine {
     ) -> R {
         self.counters.begin(slot, kind);
         let run = Run { engine: self, slot, kind, grant };
-        let own_permit = !matches!(kind, Kind::Nested | Kind::JoinedNested);
-        let result = context::enter(self.id(), task, own_permit, f);
+        let own_permit = !matches!(kind, Kind::Nested | Kind::JoinedNested | Kind::Attempt);
+        let executor = if kind == Kind::Attempt { Id::NONE } else { self.id() };
+        let result = context::enter(executor, task, own_permit, f);
         run.finish();
         result
     }

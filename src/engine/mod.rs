@@ -7,9 +7,10 @@ mod waiting;
 
 use crate::counters::{self, Counters, Kind, Why};
 use crate::error::{Reason, Unfinished};
-use crate::gate::{Claim, Errand, Gate, GateStats, Ledger, NotQueued};
+use crate::gate::{Claim, Demand, Errand, Gate, GateStats, Ledger, NotQueued};
 use crate::lease::Leases;
 use crate::line::Ticket;
+use crate::operations::Operations;
 use crate::pool::worker::Worker;
 use crate::pool::{Member, PoolCore, Serve};
 use crate::sync::{Arc, Barrier};
@@ -26,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) name: Box<str>,
     pub(crate) max_inline_depth: usize,
     pub(crate) never_inline: bool,
+    /// What a thread must allow to run work inline.
+    pub(crate) requires: Operations,
     pub(crate) record_waits: bool,
     pub(crate) leases: bool,
 }
@@ -48,6 +51,8 @@ impl Ledger for OwedToPool {
 #[derive(Debug)]
 pub(crate) struct Engine {
     id: Id,
+    /// No setting keeps `dispatch` from running work on a thread of which nothing is special.
+    dispatches_freely: bool,
     gate: Gate<Task, OwedToPool>,
     pub(crate) counters: Counters,
     pub(crate) settings: Settings,
@@ -68,8 +73,10 @@ impl Engine {
         let owed = OwedToPool(Arc::clone(&pool));
         let gate =
             Gate::with_leases(limit, max_overtakes, capacity, owed, leases, Arc::clone(&slots));
+        let Settings { never_inline, max_inline_depth, requires, .. } = settings;
         Arc::new(Self {
             id: Id::new_executor(),
+            dispatches_freely: !never_inline && max_inline_depth > 0 && requires.is_empty(),
             gate,
             counters: Counters::new(slots),
             waits: Waits::new(settings.record_waits),
@@ -147,7 +154,8 @@ impl Engine {
                 cell.publish();
             }
             Task::Closure(closure) => {
-                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| closure.call())) {
+                let run = || context::enter(Id::NONE, id, false, || closure.call());
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
                     report(&*payload);
                     drop_payload(payload);
                 }
@@ -162,7 +170,17 @@ impl Engine {
         task: Task,
         why: Why,
     ) -> Result<Ticket, (Task, Reason)> {
-        let came_ns = self.waits.now_ns();
+        self.enqueue_since(task, why, self.waits.now_ns())
+    }
+
+    /// As `enqueue`, for a task that came at this moment.
+    #[inline]
+    pub(crate) fn enqueue_since(
+        self: &Arc<Self>,
+        task: Task,
+        why: Why,
+        came_ns: u64,
+    ) -> Result<Ticket, (Task, Reason)> {
         match self.gate.push(task, came_ns) {
             Ok((ticket, errand)) => {
                 self.counters.queued(why);
@@ -222,6 +240,10 @@ impl Engine {
 
     pub(crate) fn limit(&self) -> usize {
         self.gate.limit()
+    }
+
+    pub(crate) fn demand(&self) -> Demand {
+        self.gate.demand()
     }
 
     pub(crate) fn gate_stats(&self) -> GateStats {

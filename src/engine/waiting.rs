@@ -8,7 +8,7 @@ use crate::gate::{Arrival, Turn};
 use crate::line::Ticket;
 use crate::permits::state::Take;
 use crate::sync::{Arc, Parker, with_parker};
-use crate::task::context;
+use crate::task::context::{self, Standing};
 use std::time::Instant;
 
 impl Engine {
@@ -83,14 +83,15 @@ impl Engine {
     }
 
     /// Runs the task at `ticket` here if it has not started: at once inside a task of this executor, else when
-    /// its turn comes. Returns when it is stored and published, or was claimed by somebody else, or `Err` when
-    /// the time has passed or the wait could not end.
+    /// its turn comes; not at all on a thread that is not fit, where a worker will. Returns when it is stored and
+    /// published, or is somebody else's to run, or `Err` when the time has passed or the wait could not end.
     pub(crate) fn join_queued(
         self: &Arc<Self>,
         ticket: Ticket,
         deadline: Option<Instant>,
     ) -> Result<(), Reason> {
-        if context::is_inside(self.id()) {
+        let standing = self.standing();
+        if standing == Standing::Inside {
             if let Some((task, came_ns, errand)) = self.gate.remove_to_run(ticket) {
                 self.carry_out(errand);
                 self.waits.record(came_ns);
@@ -100,6 +101,9 @@ impl Engine {
         }
         if self.would_deadlock() && self.gate.is_queued(ticket) {
             return Err(Reason::Deadlock);
+        }
+        if standing == Standing::Unfit {
+            return Ok(());
         }
         let granted = with_parker(|parker| {
             if !self.gate.join(ticket, &parker.unparker()) {

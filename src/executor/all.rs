@@ -7,7 +7,7 @@ use crate::error::{JoinError, Reason, Rejected};
 use crate::scope::{Kept, Scope, ScopedCell, hold};
 use crate::sync::Arc;
 use crate::task::cell::Runnable;
-use crate::task::context::{self, Id};
+use crate::task::context::{Id, Standing};
 use crate::task::unwind::drop_quietly;
 use std::panic::resume_unwind;
 
@@ -33,7 +33,8 @@ impl Executor {
     ///
     /// # Errors
     /// The tasks that did not run come back, in order. All of them, before anything ran:
-    /// [`Reason::Closed`], or [`Reason::Deadlock`] when this thread itself holds all the permits as guards. Some
+    /// [`Reason::Closed`], [`Reason::NotFit`] on a thread that is not [fit](crate::fitness), or
+    /// [`Reason::Deadlock`] when this thread itself holds all the permits as guards. Some
     /// of them: [`Reason::Closed`] after a [`shutdown_now`](Self::shutdown_now) in between; then those that had
     /// started have run to their end, and their results are dropped. (A limit that is lowered in between to what
     /// this thread holds as guards does the same with [`Reason::Deadlock`].)
@@ -75,6 +76,9 @@ impl Executor {
         F: FnOnce() -> R + Send,
         R: Send,
     {
+        if self.engine().standing() == Standing::Unfit {
+            return Err(self.reject(tasks, Reason::NotFit));
+        }
         let held = hold(self, |scope| {
             let cell = |task| Arc::new(ScopedCell::kept(task, Arc::clone(scope.frame())));
             let cells: Cells<F, R> = tasks.into_iter().map(cell).collect();
@@ -106,7 +110,7 @@ impl Executor {
             let others = others.iter().map(|cell| Arc::clone(cell) as Arc<dyn Runnable + 'scope>);
             scope.queue_many(others.collect())
         };
-        let is_nested = context::is_inside(engine.id());
+        let is_nested = engine.standing() == Standing::Inside;
         let mut queued = None;
         if !is_nested {
             // From here on a permit or a place in the line is ours until the last of these has run: it is that

@@ -5,6 +5,7 @@ mod all;
 mod guards;
 mod life;
 mod scoped;
+mod speculate;
 
 use crate::counters::{Kind, Why};
 use crate::dispatched::Dispatched;
@@ -16,7 +17,7 @@ use crate::pool_handle::Pool;
 use crate::sync::Arc;
 use crate::task::cell::{End, Joinable, Runnable, Task, TaskCell};
 use crate::task::closure::Closure;
-use crate::task::context::{self, Id};
+use crate::task::context::{Id, Standing};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -35,11 +36,13 @@ use std::time::{Duration, Instant};
 /// | [`spawn`](Self::spawn), [`execute`](Self::execute) | on a worker, or on the joiner's thread | queued |
 /// | [`scope`](Self::scope) | its tasks: as `spawn` and `dispatch`, and they may borrow | queued |
 /// | [`run_all`](Self::run_all) | one here, the others on workers or here | waits its turn, the others are queued |
+/// | [`speculate`](Self::speculate) | the attempt here, under no permit; the rest as `spawn` | the rest is queued |
 ///
 /// *Inside a task* of the executor, `run`, `try_run` and `dispatch` run at once under that task's permit.
 ///
 /// *Beware of locks.* A verb that runs work here runs it inside of whatever this thread holds: a closure that
-/// locks what its caller has locked waits for ever. Use `spawn` or `execute` there.
+/// locks what its caller has locked waits for ever. Use `spawn` or `execute` there, or declare it with
+/// [`fitness::no_inline`](crate::fitness::no_inline).
 ///
 /// *Memory ordering.* A task sees what its submitter did before the call. What was done under a permit happens
 /// before what is done under the same permit later; with limit 1, each task sees all that the tasks before it
@@ -115,7 +118,7 @@ impl Executor {
     ///
     /// # Errors
     /// `f` comes back: [`Reason::Saturated`] when every permit was taken or waiting work had the better claim,
-    /// [`Reason::Closed`].
+    /// [`Reason::Closed`], [`Reason::NotFit`].
     ///
     /// # Panics
     /// With the panic of `f`, after the permit went back.
@@ -131,8 +134,10 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        if context::is_inside(self.engine().id()) {
-            return Ok(self.run_nested(f));
+        match self.engine().standing() {
+            Standing::Outside => {}
+            Standing::Inside => return Ok(self.run_nested(f)),
+            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
         }
         match self.engine().enter() {
             Ok(entered) => Ok(entered.run(f)),
@@ -144,8 +149,8 @@ impl Executor {
     /// Runs `f` here; with no permit free this thread first waits its turn in the queue. `f` may borrow.
     ///
     /// # Errors
-    /// `f` comes back: [`Reason::Closed`], or [`Reason::Deadlock`] when this thread itself holds all the permits
-    /// as guards.
+    /// `f` comes back: [`Reason::Closed`], [`Reason::NotFit`], or [`Reason::Deadlock`] when this thread itself holds
+    /// all the permits as guards.
     ///
     /// # Panics
     /// With the panic of `f`, after the permit went back.
@@ -162,8 +167,10 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        if context::is_inside(self.engine().id()) {
-            return Ok(self.run_nested(f));
+        match self.engine().standing() {
+            Standing::Outside => {}
+            Standing::Inside => return Ok(self.run_nested(f)),
+            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
         }
         match self.engine().enter() {
             Ok(entered) => Ok(entered.run(f)),
@@ -203,8 +210,10 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        if context::is_inside(self.engine().id()) {
-            return Ok(self.run_nested(f));
+        match self.engine().standing() {
+            Standing::Outside => {}
+            Standing::Inside => return Ok(self.run_nested(f)),
+            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
         }
         match self.take_timeout(timeout) {
             Ok(()) => Ok(self.engine().entered().run(f)),
@@ -214,9 +223,9 @@ impl Executor {
 
     /// Runs `f` here if this thread may, else queues it.
     ///
-    /// It queues when no permit is free or waiting work has the better claim, when this thread is inside of
-    /// [`max_inline_depth`](crate::ExecutorBuilder::max_inline_depth) tasks, and under
-    /// [`Inline::Never`](crate::Inline::Never).
+    /// It queues when no permit is free or waiting work has the better claim, when this thread is not fit
+    /// ([`fitness`](crate::fitness)) or inside of [`max_inline_depth`](crate::ExecutorBuilder::max_inline_depth)
+    /// tasks, and under [`Inline::Never`](crate::Inline::Never).
     ///
     /// # Errors
     /// `f` comes back: [`Reason::QueueFull`], [`Reason::Closed`], [`Reason::NoThread`].
@@ -253,17 +262,10 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        let settings = &self.engine().settings;
-        if settings.never_inline {
-            return Err((f, NotHere::Queue(Why::Asked)));
-        }
-        if !context::is_outside() || settings.max_inline_depth == 0 {
-            if context::is_as_deep_as(settings.max_inline_depth) {
-                return Err((f, NotHere::Queue(Why::TooDeep)));
-            }
-            if context::is_inside(self.engine().id()) {
-                return Ok(self.run_nested(f));
-            }
+        match self.engine().may_inline() {
+            Ok(Standing::Inside) => return Ok(self.run_nested(f)),
+            Ok(_) => {}
+            Err(why) => return Err((f, NotHere::Queue(why))),
         }
         match self.engine().enter() {
             Ok(entered) => Ok(entered.run(f)),
@@ -305,9 +307,17 @@ impl Executor {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
+        self.spawn_since(f, why, self.engine().waits.now_ns())
+    }
+
+    fn spawn_since<F, R>(&self, f: F, why: Why, came_ns: u64) -> Result<JoinHandle<R>, Rejected<F>>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
         let cell = Arc::new(TaskCell::new(f));
         let task = Task::Cell(Arc::clone(&cell) as Arc<dyn Runnable>);
-        match self.engine().enqueue(task, why) {
+        match self.engine().enqueue_since(task, why, came_ns) {
             Ok(ticket) => {
                 let engine = Arc::clone(self.engine());
                 Ok(JoinHandle::new(cell as Arc<dyn Joinable<R>>, engine, ticket))

@@ -12,6 +12,7 @@ impl<T, L: Ledger> Gate<T, L> {
         let mut inner = self.inner.lock();
         let by = limit as i64 - inner.limit as i64;
         inner.limit = limit;
+        self.seen.set_limit(limit);
         // At most one of the two makes the token.
         let mut duty = self.word.resize(by);
         if by < 0 && self.recall_after_change(&inner) == Duty::Attend {

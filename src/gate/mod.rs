@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod demand;
 mod inline;
 mod intake;
 mod life;
@@ -23,6 +24,7 @@ mod many;
 pub(crate) use answers::{
     Arrival, Claim, Errand, GateStats, Grant, Ledger, NotQueued, Tally, Turn,
 };
+pub(crate) use demand::Demand;
 pub(crate) use inline::Denied;
 
 use crate::counters::Slots;
@@ -53,6 +55,7 @@ pub(crate) struct Gate<T, L> {
     quiet: Condvar,
     leases: Leases,
     slots: Slots,
+    seen: demand::Seen,
     max_overtakes: u16,
     capacity: usize,
     ledger: L,
@@ -96,6 +99,7 @@ impl<T, L: Ledger> Gate<T, L> {
     ) -> Self {
         Self {
             word: CachePadded::new(PermitWord::new(limit)),
+            seen: demand::Seen::new(limit),
             inner: CachePadded::new(Mutex::new(Inner {
                 line: Line::new(),
                 token_at_pool: false,

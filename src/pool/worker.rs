@@ -5,6 +5,7 @@ use super::headcount::Leave;
 use super::sched::{Role, Sched, TICK, Verdict, WorkerShared};
 use super::{PoolCore, Serve};
 use crate::sync::{self, Arc, Parker, local, spin_hint, yield_now};
+use crate::task::fit;
 use crate::task::unwind::call_quietly;
 use std::cell::Cell;
 use std::ptr;
@@ -48,6 +49,7 @@ impl<'a> Worker<'a> {
     /// The thread's main function.
     pub(crate) fn main(&self, first: Role) {
         POOL.with(|of| of.set(Arc::as_ptr(self.pool)));
+        fit::become_worker();
         let mut role = self.start(first);
         loop {
             role = match role {

@@ -3,10 +3,15 @@
 //!
 //! Entering and leaving a frame is two writes to a thread-local; nothing is allocated. A frame is taken off by
 //! a destructor, so a panic leaves the thread as it was.
+//!
+//! *Fitness* ([`crate::task::fit`]) costs the inline path no look of its own: a thread that runs nothing inline has
+//! [`NO_INLINE`] where it would have no frame, so one look at the chain tells that nothing is special.
 
+use crate::operations::Operations;
 use crate::sync::Ordering::Relaxed;
 use crate::sync::local;
 use crate::sync::plain::AtomicU64;
+use crate::task::fit;
 use std::cell::{Cell, RefCell};
 use std::ptr;
 
@@ -39,10 +44,16 @@ pub(crate) struct Frame {
     task: Id,
     /// This frame took a permit of its own.
     own_permit: bool,
+    /// Guards of the thread's fitness came or went inside of this frame.
+    fitness_changed: Cell<bool>,
     outer: *const Frame,
 }
 
+/// Stands for no frame, as null does, on a thread that runs nothing inline.
+const NO_INLINE: *const Frame = ptr::without_provenance(1);
+
 local! {
+    /// The innermost frame; null or [`NO_INLINE`] outside of all.
     static INNERMOST: Cell<*const Frame> = Cell::new(ptr::null())
 }
 
@@ -52,21 +63,29 @@ local! {
 }
 
 /// Takes the frame off, also on a panic.
-struct Leave(*const Frame);
+struct Leave<'a>(&'a Frame);
 
-impl Drop for Leave {
+impl Drop for Leave<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        INNERMOST.with(|innermost| innermost.set(self.0));
+        INNERMOST.with(|innermost| innermost.set(self.0.outer));
+        if self.0.fitness_changed.get() {
+            restore_fitness(self.0);
+        }
     }
+}
+
+#[cold]
+fn restore_fitness(frame: &Frame) {
+    fit::leave(Place(ptr::from_ref(frame).addr()));
 }
 
 /// Runs `f` inside a frame.
 #[inline]
 pub(crate) fn enter<R>(executor: Id, task: Id, own_permit: bool, f: impl FnOnce() -> R) -> R {
     let outer = INNERMOST.with(Cell::get);
-    let frame = Frame { executor, task, own_permit, outer };
-    let _leave = Leave(outer);
+    let frame = Frame { executor, task, own_permit, fitness_changed: Cell::new(false), outer };
+    let _leave = Leave(&frame);
     INNERMOST.with(|innermost| innermost.set(&frame));
     f()
 }
@@ -75,10 +94,11 @@ pub(crate) fn enter<R>(executor: Id, task: Id, own_permit: bool, f: impl FnOnce(
 #[inline]
 fn any_frame(mut found: impl FnMut(&Frame) -> bool) -> bool {
     let mut at = INNERMOST.with(Cell::get);
-    // SAFETY: a frame in the chain lies on this thread's stack, in a call of `enter` that has not returned: its
-    // `Leave` takes it off the chain before it is gone. Nobody writes it while it is in the chain, and the
-    // chain does not change during the walk, since `found` runs no foreign code.
-    while let Some(frame) = unsafe { at.as_ref() } {
+    while !is_end(at) {
+        // SAFETY: a frame in the chain lies on this thread's stack, in a call of `enter` that has not returned: its
+        // `Leave` takes it off the chain before it is gone. Nobody has it as `&mut` while it is in the chain, and
+        // the chain does not change during the walk, since `found` runs no foreign code.
+        let frame = unsafe { &*at };
         if found(frame) {
             return true;
         }
@@ -87,10 +107,69 @@ fn any_frame(mut found: impl FnMut(&Frame) -> bool) -> bool {
     false
 }
 
-/// This thread is inside of no task.
+/// No frame is here.
 #[inline]
-pub(crate) fn is_outside() -> bool {
+fn is_end(at: *const Frame) -> bool {
+    at.addr() <= NO_INLINE.addr()
+}
+
+/// How this thread stands to an executor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It may run nothing of the executor.
+    Unfit,
+    /// It may, and is inside of none of its tasks.
+    Outside,
+    /// It may, and is inside of one.
+    Inside,
+}
+
+/// How this thread stands to `executor`, which `requires` this of those that run its work.
+#[inline]
+pub(crate) fn standing(executor: Id, requires: Operations) -> Standing {
+    if is_plain() && requires.is_empty() {
+        return Standing::Outside;
+    }
+    standing_closer(executor, requires)
+}
+
+fn standing_closer(executor: Id, requires: Operations) -> Standing {
+    if !fit::suits(requires) {
+        Standing::Unfit
+    } else if is_inside(executor) {
+        Standing::Inside
+    } else {
+        Standing::Outside
+    }
+}
+
+/// This thread is inside of no task, and fit for whatever requires nothing.
+#[inline]
+pub(crate) fn is_plain() -> bool {
     INNERMOST.with(Cell::get).is_null()
+}
+
+/// Where on this thread something happens: in a frame, by its address while it lasts, or outside of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(usize);
+
+/// The innermost frame.
+pub(crate) fn place() -> Place {
+    let at = INNERMOST.with(Cell::get);
+    Place(if is_end(at) { 0 } else { at.addr() })
+}
+
+/// The fitness of this thread may have changed: whether it lets anything run inline now.
+pub(crate) fn fitness_changed(inline: bool) {
+    // A frame that ends comes back here: what stood for no frame when it began may be out of date.
+    let in_frame = any_frame(|frame| {
+        frame.fitness_changed.set(true);
+        true
+    });
+    if !in_frame {
+        let no_frame = if inline { ptr::null() } else { NO_INLINE };
+        INNERMOST.with(|innermost| innermost.set(no_frame));
+    }
 }
 
 /// This thread is inside of at least `depth` tasks.

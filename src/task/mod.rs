@@ -3,4 +3,5 @@
 pub(crate) mod cell;
 pub(crate) mod closure;
 pub(crate) mod context;
+pub(crate) mod fit;
 pub(crate) mod unwind;

@@ -31,27 +31,27 @@ const FLOORS: &[&[&str]] = &[
     // F0 ground: what std or loom gives.
     &["sync", "sync::loom_imp", "sync::membarrier", "sync::std_imp", "thread_index"],
     // F1 values: pure, plain data.
-    &["error", "permits::state", "stats"],
+    &["error", "operations", "permits::state", "stats"],
     // F2 protocol: the one owner of the word.
     &["permits", "permits::word"],
     // F3 line: queue and admission under one lock.
     &[
-        "counters", "gate", "gate::answers", "gate::inline", "gate::intake", "gate::life",
-        "gate::many", "lease",
-        "line", "waits",
+        "counters", "gate", "gate::answers", "gate::demand", "gate::inline", "gate::intake",
+        "gate::life", "gate::many", "lease", "line", "waits",
     ],
     // F4 run: who runs a task, and where.
     &[
         "pool", "pool::headcount", "pool::run_queue", "pool::sched", "pool::worker",
-        "task", "task::cell", "task::closure", "task::context", "task::unwind",
+        "task", "task::cell", "task::closure", "task::context", "task::fit", "task::unwind",
     ],
     // F5 engine: what an executor is.
     &["engine", "engine::inline", "engine::many", "engine::waiting"],
     // F6 front: what is public.
     &[
-        "builder", "dispatched", "executor", "executor::all", "executor::guards", "executor::life",
-        "executor::scoped", "join", "permit", "pool_builder", "pool_handle", "scope", "scope::cell",
-        "scope::erase", "scope::frame", "scope::handle", "unrun",
+        "builder", "chooser", "dispatched", "executor", "executor::all", "executor::guards",
+        "executor::life", "executor::scoped", "executor::speculate", "fitness", "join", "permit",
+        "pool_builder", "pool_handle", "roster", "scope", "scope::cell", "scope::erase",
+        "scope::frame", "scope::handle", "unrun",
     ],
     // The root; everything below it names a module, not a re-export.
     &["lib"],

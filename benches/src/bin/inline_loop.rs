@@ -6,9 +6,10 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Semaphore;
-use work_permit::{Dispatched, Executor, Pool};
+use work_permit::{Chooser, Dispatched, Executor, Load, Policy, Pool};
 
-const USAGE: &str = "inline_loop try_run|run|dispatch|acquire|tokio|pair|bare CALLS";
+const USAGE: &str =
+    "inline_loop try_run|run|dispatch|speculate|acquire|tokio|pair|bare|choose|fastrand CALLS";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -22,6 +23,10 @@ fn main() -> ExitCode {
         "try_run" => repeat(calls, |n| executor.try_run(|| n).expect("a permit is free")),
         "run" => repeat(calls, |n| executor.run(|| n).expect("a permit is free")),
         "dispatch" => repeat(calls, |n| dispatch(&executor, n)),
+        "speculate" => repeat(calls, |n| {
+            let done = executor.speculate(|| Ok::<_, fn() -> u64>(n));
+            done.map_or(0, |done| done.join().unwrap_or(0))
+        }),
         "acquire" => repeat(calls, |n| {
             let _permit = executor.try_acquire().expect("a permit is free");
             black_box(n)
@@ -29,12 +34,34 @@ fn main() -> ExitCode {
         "tokio" => tokio_loop(calls),
         "pair" => pair_loop(calls),
         "bare" => repeat(calls, |n| n),
+        "choose" => choose_loop(calls),
+        "fastrand" => repeat(calls, |n| n + fastrand::u64(..black_box(CHOICES))),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::FAILURE;
         }
     }
     ExitCode::SUCCESS
+}
+
+const CHOICES: u64 = 500;
+
+/// An item that may be down.
+struct Item(AtomicU64);
+
+impl Load for Item {
+    fn load(&self) -> u64 {
+        0
+    }
+
+    fn is_healthy(&self) -> bool {
+        self.0.load(Ordering::Relaxed) < CHOICES
+    }
+}
+
+fn choose_loop(calls: u64) {
+    let items = Chooser::new((0..CHOICES).map(|n| Item(AtomicU64::new(n))), Policy::Random);
+    repeat(calls, |n| n + items.choose().expect("all are up").0.load(Ordering::Relaxed));
 }
 
 #[inline(always)]

@@ -1,17 +1,16 @@
 //! `choose`: one of 500 at random, by eight threads at once.
 //!
-//! Compared: a generator in each thread, and one that all share. work-permit has no `Chooser` yet; its subject
-//! is to stand first in the list, and its target (1.2 times the time of the bare thread-local generator) with it.
-//! Not compared: the quality of the numbers, and policies that look at the load.
+//! Compared: a generator in each thread, and one that all share. work-permit's `Chooser` also asks the item whether it
+//! is healthy. Not compared: the quality of the numbers, and policies that look at the load.
 
-use super::{Effort, Group, Metric, Sample, Setting, Subject};
+use super::{Against, Bound, Effort, Group, Metric, Sample, Setting, Subject, Target};
 use crate::adapter::Choose;
-use crate::adapters::generators::{RandRng, SharedAtomic, SharedMutex, ThreadLocal};
+use crate::adapters::generators::{
+    CHOICES, Ours, RandRng, SharedAtomic, SharedCas, SharedMutex, ThreadLocal,
+};
 use crate::harness::closed_loop;
 use std::hint::black_box;
 use std::time::Duration;
-
-const CHOICES: usize = 500;
 
 /// Choices between two looks at the end of the window.
 const BATCH: u64 = 256;
@@ -22,12 +21,20 @@ pub(super) const GROUP: Group = Group {
     headline: Metric::PerSecond,
     settings: &[Setting::new("8 threads", 8, 0)],
     subjects: &[
+        choose::<Ours>(),
         choose::<ThreadLocal>(),
         choose::<RandRng>(),
         choose::<SharedAtomic>(),
+        choose::<SharedCas>(),
         choose::<SharedMutex>(),
     ],
-    targets: &[],
+    // 1.2 times the time.
+    targets: &[Target {
+        metric: Metric::PerSecond,
+        at: &["8 threads"],
+        against: Against::Named("thread-local fastrand"),
+        bound: Bound::AtLeast(1.0 / 1.2),
+    }],
 };
 
 const fn choose<A: Choose>() -> Subject {

@@ -175,6 +175,54 @@ fn shutdown_now_races_spawn() {
     });
 }
 
+/// An attempt finds that it would block while the executor is closed: the rest runs, or it comes back.
+#[test]
+fn speculate_races_close() {
+    model("speculate_races_close", Size::Wide, 26_000..=60_000, || {
+        let house = House::new(1, 1, 1);
+        let exec = house.exec.clone();
+        let closer = thread::spawn(move || exec.close());
+        let task = house.task();
+        let attempt = || {
+            assert!(!house.exec.is_held(), "under no permit");
+            Err::<usize, _>(task)
+        };
+        let ran = match house.exec.speculate(attempt) {
+            Ok(queued) => matches!(queued.join(), Ok(0)),
+            Err(refused) => {
+                assert_eq!(refused.reason(), Reason::Closed);
+                false
+            }
+        };
+        closer.join().unwrap();
+        assert_eq!(house.floor.ran(), usize::from(ran));
+        assert_eq!(house.exec.stats().would_block, u64::from(ran));
+        drop(house);
+    });
+}
+
+/// Two threads try, one finds its work done and the other does not: neither needs the other, and what is queued runs
+/// under the permit that an attempt has not taken.
+#[test]
+fn speculate_races_speculate() {
+    model("speculate_races_speculate", Size::Huge, 350..=800, || {
+        let house = House::new(1, 1, 1);
+        let (exec, floor) = (house.exec.clone(), Arc::clone(&house.floor));
+        let other = thread::spawn(move || {
+            let attempt = || Ok::<_, fn() -> usize>(exec.run(|| floor.body()).is_ok().into());
+            exec.speculate(attempt).unwrap().join().unwrap()
+        });
+        let task = house.task();
+        house.exec.speculate(|| Err::<usize, _>(task)).unwrap().join().unwrap();
+        assert_eq!(other.join().unwrap(), 1);
+        let stats = house.exec.stats();
+        assert_eq!((stats.speculated, stats.would_block, stats.attempts), (1, 1, 0), "{stats:?}");
+        house.floor.assert_all_is_seen();
+        house.pool.shutdown(Duration::MAX).unwrap();
+        assert_eq!((house.floor.ran(), house.exec.stats().completed), (2, 3));
+    });
+}
+
 /// A task is taken back while a worker comes for it: it runs, or it never will.
 #[test]
 fn cancel_races_worker() {

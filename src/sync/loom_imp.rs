@@ -9,7 +9,7 @@ pub(crate) use loom::sync::MutexGuard;
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 /// Loom's atomics, with loads that it does not lose. Loom compares an operation with the last access to
 /// the same atomic alone, so a thread that loads before it updates hides the load of another thread from
@@ -51,6 +51,7 @@ atomics! {
     AtomicU64: u64;
 }
 
+/// A mutex whose lock cannot fail: a run that panics gives its permit back under it.
 #[derive(Debug)]
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -60,7 +61,7 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().expect("loom does not poison")
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -77,7 +78,7 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         _deadline: Option<Instant>,
     ) -> MutexGuard<'a, T> {
-        self.0.wait(guard).expect("loom does not poison")
+        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn notify_all(&self) {
@@ -111,9 +112,9 @@ impl Parker {
     }
 
     pub(crate) fn park_until(&self, _deadline: Option<Instant>) {
-        let mut there = self.0.there.lock().expect("loom does not poison");
+        let mut there = self.0.there.lock().unwrap_or_else(PoisonError::into_inner);
         while !*there {
-            there = self.0.changed.wait(there).expect("loom does not poison");
+            there = self.0.changed.wait(there).unwrap_or_else(PoisonError::into_inner);
         }
         *there = false;
     }
@@ -121,7 +122,7 @@ impl Parker {
 
 impl Unparker {
     pub(crate) fn unpark(&self) {
-        *self.0.there.lock().expect("loom does not poison") = true;
+        *self.0.there.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.0.changed.notify_one();
     }
 }

@@ -21,22 +21,22 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 /// A pool with an executor on it, and the floor on which its tasks run.
-struct House {
-    pool: Pool,
-    exec: Executor,
-    floor: Arc<Floor>,
+pub(super) struct House {
+    pub(super) pool: Pool,
+    pub(super) exec: Executor,
+    pub(super) floor: Arc<Floor>,
 }
 
 impl House {
     /// With threads for `max_threads`; `at_most` tasks run at a time, whatever the limit does.
-    fn new(max_threads: usize, limit: usize, at_most: usize) -> Self {
+    pub(super) fn new(max_threads: usize, limit: usize, at_most: usize) -> Self {
         let pool = Pool::from_config(config(max_threads));
         let exec = pool.executor("model").limit(limit).build().unwrap();
         Self { pool, exec, floor: Arc::new(Floor::new(at_most)) }
     }
 
     /// A task that runs on the floor and says how many ran before it.
-    fn task(&self) -> impl FnOnce() -> usize + Send + 'static {
+    pub(super) fn task(&self) -> impl FnOnce() -> usize + Send + 'static {
         let floor = Arc::clone(&self.floor);
         move || {
             let before = floor.ran();
@@ -50,7 +50,7 @@ impl House {
     }
 
     /// Nothing is left of anything; what was accepted has ended.
-    fn close(self) {
+    pub(super) fn close(self) {
         self.pool.shutdown(Duration::MAX).unwrap();
         let stats = self.exec.stats();
         assert_eq!((stats.active, stats.queued, stats.waiting), (0, 0, 0), "G6: {stats:?}");

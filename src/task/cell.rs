@@ -229,12 +229,8 @@ where
 impl<F, R> Drop for TaskCell<F, R> {
     fn drop(&mut self) {
         // A closure or an outcome that nobody took: its Drop is the user's.
-        // SAFETY: `&mut self` is the only way to the cell.
-        let closure = self.closure.with_mut(|place| unsafe { (*place).take() });
-        // SAFETY: as above.
-        let outcome = self
-            .outcome
-            .with_mut(|place| unsafe { std::mem::replace(&mut *place, Outcome::Taken) });
+        let closure = self.closure.get_mut().take();
+        let outcome = std::mem::replace(self.outcome.get_mut(), Outcome::Taken);
         drop_quietly(closure);
         drop_quietly(outcome);
         let watcher = self.watcher.lock().take();

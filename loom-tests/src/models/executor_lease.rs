@@ -5,12 +5,11 @@
 //! gate makes of them is in `lease.rs`; here it is about what the calls make of the gate's answers.
 //! Left out: how a thread comes to its number, and patience.
 
-use super::executor::House;
+use super::executor::{House, drop_result, run_and_panic};
 use crate::error::Reason;
 use crate::thread_index::{NONE, become_number};
 use crate::{Size, model};
 use loom::thread;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 impl House {
@@ -46,7 +45,7 @@ impl House {
 /// what the other did.
 #[test]
 fn leased_run_races_run() {
-    model("leased_run_races_run", Size::Huge, 1..=2, || {
+    model("leased_run_races_run", Size::Huge, 510..=1_200, || {
         let house = House::leased(1, 1);
         let (exec, task) = (house.exec.clone(), house.task());
         let owner = house.owner(0, move || assert!(exec.run(task).is_ok()));
@@ -60,7 +59,7 @@ fn leased_run_races_run() {
 /// Two strangers, and two permits that stay with threads which are gone: nobody is refused (G4).
 #[test]
 fn idle_leases_refuse_nobody() {
-    model("idle_leases_refuse_nobody", Size::Wide, 1..=2, || {
+    model("idle_leases_refuse_nobody", Size::Wide, 5_100..=12_000, || {
         let house = House::leased(1, 2);
         let (exec, task) = (house.exec.clone(), house.task());
         let other = thread::spawn(move || assert!(exec.try_run(task).is_ok()));
@@ -73,7 +72,7 @@ fn idle_leases_refuse_nobody() {
 /// The owner's lease is called back by a stranger, with permits enough for both: neither is refused.
 #[test]
 fn owner_races_stranger_with_enough_for_both() {
-    model("owner_races_stranger_with_enough_for_both", Size::Huge, 1..=2, || {
+    model("owner_races_stranger_with_enough_for_both", Size::Huge, 320..=740, || {
         let house = House::leased(1, 2);
         let (exec, task) = (house.exec.clone(), house.task());
         let owner = house.owner(0, move || assert!(exec.try_run(task).is_ok()));
@@ -86,7 +85,7 @@ fn owner_races_stranger_with_enough_for_both() {
 /// A guard is asked for while the owner uses or does not use the only permit.
 #[test]
 fn leased_run_races_acquire() {
-    model("leased_run_races_acquire", Size::Huge, 1..=2, || {
+    model("leased_run_races_acquire", Size::Huge, 340..=780, || {
         let house = House::leased(1, 1);
         let (exec, task) = (house.exec.clone(), house.task());
         let owner = house.owner(0, move || drop(exec.try_run(task)));
@@ -103,7 +102,7 @@ fn leased_run_races_acquire() {
 /// A task is queued while the owner uses or does not use the only permit: it runs, by itself.
 #[test]
 fn leased_run_races_spawn() {
-    model("leased_run_races_spawn", Size::Huge, 1..=2, || {
+    model("leased_run_races_spawn", Size::Huge, 1_000..=2_400, || {
         let house = House::leased(1, 1);
         let (exec, task) = (house.exec.clone(), house.task());
         let owner = house.owner(0, move || drop(exec.try_run(task)));
@@ -115,15 +114,11 @@ fn leased_run_races_spawn() {
     });
 }
 
-fn drop_result<R>(f: impl FnOnce() -> R) -> impl FnOnce() {
-    move || drop(f())
-}
-
 /// All that was queued is taken out while the owner comes: afterwards nothing starts, and the permit
 /// is free.
 #[test]
 fn leased_run_races_shutdown_now() {
-    model("leased_run_races_shutdown_now", Size::Huge, 1..=2, || {
+    model("leased_run_races_shutdown_now", Size::Huge, 200..=470, || {
         let house = House::leased(1, 1);
         let (exec, task) = (house.exec.clone(), house.task());
         let owner = house.owner(0, move || {
@@ -143,18 +138,10 @@ fn leased_run_races_shutdown_now() {
 /// A run under a lease panics while somebody waits for its permit: he gets it.
 #[test]
 fn leased_panic_races_run() {
-    model("leased_panic_races_run", Size::Huge, 1..=2, || {
+    model("leased_panic_races_run", Size::Huge, 510..=1_200, || {
         let house = House::leased(1, 1);
         let (exec, task) = (house.exec.clone(), house.task());
-        let owner = house.owner(0, move || {
-            let panics = || {
-                task();
-                // No hook prints it.
-                resume_unwind(Box::new("out"))
-            };
-            let run = AssertUnwindSafe(|| exec.run::<_, ()>(panics).is_ok());
-            assert!(catch_unwind(run).is_err());
-        });
+        let owner = house.owner(0, move || run_and_panic(&exec, task));
         house.exec.run(house.task()).unwrap();
         owner.join().unwrap();
         house.close();

@@ -368,6 +368,29 @@ pub(super) fn run_and_panic<R>(exec: &Executor, task: impl FnOnce() -> R) {
     assert!(catch_unwind(run).is_err(), "G7");
 }
 
+/// Two tasks under two permits, of which the first waits for the second: the worker that claims the
+/// first sends another one.
+#[test]
+fn second_task_races_claim() {
+    model("second_task_races_claim", Size::Huge, 82..=190, || {
+        let house = House::new(2, 2, 2);
+        let parker = Parker::new();
+        let (ran, second) = (house.task(), parker.unparker());
+        let first = house.exec.execute(move || {
+            parker.park_until(None);
+            ran();
+        });
+        first.unwrap();
+        let ran = house.task();
+        let next = house.exec.execute(move || {
+            ran();
+            second.unpark();
+        });
+        next.unwrap();
+        house.close();
+    });
+}
+
 /// The only worker leaves as soon as it finds nothing, while tasks are queued one after the other:
 /// each finds it or gets another.
 #[test]

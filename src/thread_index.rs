@@ -2,15 +2,33 @@
 //! given out again, lowest first.
 #![forbid(unsafe_code)]
 
+#[cfg(work_permit_loom)]
+pub(crate) use modelled::{become_number, current};
 #[cfg(not(work_permit_loom))]
 pub(crate) use real::current;
 
-/// For a thread that has no number: one that is being torn down, and every thread of a model.
+/// For a thread that has no number: one that is being torn down, and a thread of a model that was given none.
 pub(crate) const NONE: usize = usize::MAX;
 
+/// Numbers as a model gives them out: a thread without one keeps no lease, which a model may want.
 #[cfg(work_permit_loom)]
-pub(crate) fn current() -> usize {
-    NONE
+mod modelled {
+    use super::NONE;
+    use crate::sync::local;
+    use std::cell::Cell;
+
+    local! {
+        static INDEX: Cell<usize> = Cell::new(NONE)
+    }
+
+    pub(crate) fn current() -> usize {
+        INDEX.try_with(Cell::get).unwrap_or(NONE)
+    }
+
+    /// Gives this thread a number, or with [`NONE`] takes it away.
+    pub(crate) fn become_number(index: usize) {
+        INDEX.with(|own| own.set(index));
+    }
 }
 
 #[cfg(not(work_permit_loom))]

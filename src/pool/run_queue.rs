@@ -47,31 +47,42 @@ mod real {
 
 #[cfg(work_permit_loom)]
 mod modelled {
-    use crate::sync::Mutex;
+    use crate::sync::Ordering::Relaxed;
+    use crate::sync::{AtomicU64, Mutex};
     use std::collections::VecDeque;
 
+    /// Whether it is empty is asked without the lock, and in no order: that the answer is not too old is what
+    /// the fences around it are for, in every build.
     #[derive(Debug)]
-    pub(crate) struct RunQueue<T>(Mutex<VecDeque<T>>);
+    pub(crate) struct RunQueue<T> {
+        entries: Mutex<VecDeque<T>>,
+        len: AtomicU64,
+    }
 
     impl<T> RunQueue<T> {
         pub(crate) fn new() -> Self {
-            Self(Mutex::new(VecDeque::new()))
+            Self { entries: Mutex::new(VecDeque::new()), len: AtomicU64::new(0) }
         }
 
         pub(crate) fn push(&self, value: T) {
-            self.0.lock().push_back(value);
+            let mut entries = self.entries.lock();
+            entries.push_back(value);
+            self.len.fetch_add(1, Relaxed);
         }
 
         pub(crate) fn pop(&self) -> Option<T> {
-            self.0.lock().pop_front()
+            let mut entries = self.entries.lock();
+            let value = entries.pop_front()?;
+            self.len.fetch_sub(1, Relaxed);
+            Some(value)
         }
 
         pub(crate) fn is_empty(&self) -> bool {
-            self.0.lock().is_empty()
+            self.len.load(Relaxed) == 0
         }
 
         pub(crate) fn len(&self) -> usize {
-            self.0.lock().len()
+            self.len.load(Relaxed) as usize
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Loom's primitives under the same names. Loom has no time: a deadline never passes in a model.
+//! Loom's primitives under the same names. Loom has no time: in a model a timeout of zero passes at once, and any
+//! other never.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -9,7 +10,7 @@ pub(crate) use loom::sync::MutexGuard;
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 /// Loom's atomics, with loads that it does not lose. Loom compares an operation with the last access to
 /// the same atomic alone, so a thread that loads before it updates hides the load of another thread from
@@ -51,6 +52,7 @@ atomics! {
     AtomicU64: u64;
 }
 
+/// A mutex whose lock cannot fail: a run that panics gives its permit back under it.
 #[derive(Debug)]
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -60,7 +62,7 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().expect("loom does not poison")
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -77,7 +79,7 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         _deadline: Option<Instant>,
     ) -> MutexGuard<'a, T> {
-        self.0.wait(guard).expect("loom does not poison")
+        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn notify_all(&self) {
@@ -111,9 +113,9 @@ impl Parker {
     }
 
     pub(crate) fn park_until(&self, _deadline: Option<Instant>) {
-        let mut there = self.0.there.lock().expect("loom does not poison");
+        let mut there = self.0.there.lock().unwrap_or_else(PoisonError::into_inner);
         while !*there {
-            there = self.0.changed.wait(there).expect("loom does not poison");
+            there = self.0.changed.wait(there).unwrap_or_else(PoisonError::into_inner);
         }
         *there = false;
     }
@@ -121,7 +123,7 @@ impl Parker {
 
 impl Unparker {
     pub(crate) fn unpark(&self) {
-        *self.0.there.lock().expect("loom does not poison") = true;
+        *self.0.there.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.0.changed.notify_one();
     }
 }
@@ -211,6 +213,6 @@ pub(crate) fn spawn_thread(
     Ok(())
 }
 
-pub(crate) fn deadline_after(_timeout: Duration) -> Option<Instant> {
-    None
+pub(crate) fn deadline_after(timeout: Duration) -> Option<Instant> {
+    timeout.is_zero().then(Instant::now)
 }

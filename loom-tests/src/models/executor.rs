@@ -10,33 +10,38 @@ use super::pool::config;
 use crate::error::{JoinError, Reason};
 use crate::executor::Executor;
 use crate::join::JoinHandle;
+use crate::pool::PoolConfig;
 use crate::pool_handle::Pool;
 use crate::sync::{Parker, Unparker};
 use crate::{Size, model};
 use loom::thread;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 /// A pool with an executor on it, and the floor on which its tasks run.
-struct House {
-    pool: Pool,
-    exec: Executor,
-    floor: Arc<Floor>,
+pub(super) struct House {
+    pub(super) pool: Pool,
+    pub(super) exec: Executor,
+    pub(super) floor: Arc<Floor>,
 }
 
 impl House {
     /// With threads for `max_threads`; `at_most` tasks run at a time, whatever the limit does.
-    fn new(max_threads: usize, limit: usize, at_most: usize) -> Self {
-        let pool = Pool::from_config(config(max_threads));
+    pub(super) fn new(max_threads: usize, limit: usize, at_most: usize) -> Self {
+        Self::on(Pool::from_config(config(max_threads)), limit, at_most)
+    }
+
+    fn on(pool: Pool, limit: usize, at_most: usize) -> Self {
         let exec = pool.executor("model").limit(limit).build().unwrap();
         Self { pool, exec, floor: Arc::new(Floor::new(at_most)) }
     }
 
     /// A task that runs on the floor and says how many ran before it.
-    fn task(&self) -> impl FnOnce() -> usize + Send + 'static {
+    pub(super) fn task(&self) -> impl FnOnce() -> usize + Send + 'static {
         let floor = Arc::clone(&self.floor);
         move || {
             let before = floor.ran();
@@ -50,7 +55,7 @@ impl House {
     }
 
     /// Nothing is left of anything; what was accepted has ended.
-    fn close(self) {
+    pub(super) fn close(self) {
         self.pool.shutdown(Duration::MAX).unwrap();
         let stats = self.exec.stats();
         assert_eq!((stats.active, stats.queued, stats.waiting), (0, 0, 0), "G6: {stats:?}");
@@ -116,7 +121,7 @@ fn run_races_worker() {
     });
 }
 
-fn drop_result<R>(f: impl FnOnce() -> R) -> impl FnOnce() {
+pub(super) fn drop_result<R>(f: impl FnOnce() -> R) -> impl FnOnce() {
     move || drop(f())
 }
 
@@ -135,7 +140,33 @@ fn drop_of_last_handle_races_worker() {
     });
 }
 
-/// As before, and nobody joins: the worker alone sees to it.
+/// The last handle goes in a task, or just before it: the other task runs too, and nobody waits for
+/// himself.
+#[test]
+fn last_handle_in_a_task_races_drop() {
+    model("last_handle_in_a_task_races_drop", Size::Wide, 5_500..=13_000, || {
+        let House { pool, exec, floor } = House::new(1, 1, 1);
+        let parker = Parker::new();
+        let (ran, inner) = (Arc::clone(&floor), (exec.clone(), pool.clone()));
+        exec.execute(move || {
+            drop(inner);
+            ran.body();
+        })
+        .unwrap();
+        let (ran, done) = (Arc::clone(&floor), parker.unparker());
+        exec.execute(move || {
+            ran.body();
+            done.unpark();
+        })
+        .unwrap();
+        drop((exec, pool));
+        parker.park_until(None);
+        floor.assert_all_is_seen();
+        assert_eq!(floor.ran(), 2);
+    });
+}
+
+/// As `drop_of_last_handle_races_worker`, and nobody joins: the worker alone sees to it.
 #[test]
 fn drop_of_all_handles_races_worker() {
     model("drop_of_all_handles_races_worker", Size::Wide, 810..=1_900, || {
@@ -260,6 +291,76 @@ fn poll_races_worker() {
     });
 }
 
+/// A waker that waits for the next task under the same permit: no thread claimed that task before it
+/// woke this one's.
+#[test]
+fn waker_races_next_task() {
+    model("waker_races_next_task", Size::Huge, 81..=190, || {
+        let house = House::new(2, 1, 1);
+        let mut handle = house.spawn();
+        let (next, told) = (Parker::new(), Parker::new());
+        let (ran, unparker) = (Arc::clone(&house.floor), next.unparker());
+        house
+            .exec
+            .execute(move || {
+                ran.body();
+                unparker.unpark();
+            })
+            .unwrap();
+        let waker = Waker::from(Arc::new(Waits { next, told: told.unparker() }));
+        if Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending() {
+            told.park_until(None);
+        }
+        house.close();
+    });
+}
+
+/// A waker that waits before it ends a thread's wait.
+struct Waits {
+    next: Parker,
+    told: Unparker,
+}
+
+impl Wake for Waits {
+    fn wake(self: Arc<Self>) {
+        self.next.park_until(None);
+        self.told.unpark();
+    }
+}
+
+/// A result that nobody wants, and whose Drop waits for the next task under the same permit.
+#[test]
+fn drop_of_result_races_next_task() {
+    model("drop_of_result_races_next_task", Size::Wide, 62_000..=150_000, || {
+        let house = House::new(2, 1, 1);
+        let (next, ran) = (Parker::new(), house.task());
+        let unparker = next.unparker();
+        let detached = house.exec.spawn(move || {
+            ran();
+            Last(next)
+        });
+        let ran = house.task();
+        house
+            .exec
+            .execute(move || {
+                ran();
+                unparker.unpark();
+            })
+            .unwrap();
+        drop(detached);
+        house.close();
+    });
+}
+
+/// Waits when it is dropped.
+struct Last(Parker);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.0.park_until(None);
+    }
+}
+
 /// A waker that ends a thread's wait.
 struct Wakes(Unparker);
 
@@ -279,7 +380,7 @@ fn panic_races_join() {
         let panicking = move || -> usize {
             task();
             // No hook prints it.
-            std::panic::resume_unwind(Box::new("out"))
+            resume_unwind(Box::new("out"))
         };
         let handle = house.exec.spawn(panicking).unwrap();
         assert!(matches!(handle.join(), Err(JoinError::Panicked(_))));
@@ -287,6 +388,96 @@ fn panic_races_join() {
         house.pool.shutdown(Duration::MAX).unwrap();
         let stats = house.exec.stats();
         assert_eq!((stats.panicked, stats.completed, stats.free), (1, 2, 1), "{stats:?}");
+    });
+}
+
+/// A run that panics on its caller's thread while another one waits for the permit: he gets it.
+#[test]
+fn panic_of_run_races_run() {
+    model("panic_of_run_races_run", Size::Wide, 600..=1_400, || {
+        let house = House::new(1, 1, 1);
+        let (exec, task) = (house.exec.clone(), house.task());
+        let other = thread::spawn(move || run_and_panic(&exec, task));
+        house.exec.run(house.task()).unwrap();
+        other.join().unwrap();
+        assert_eq!(house.exec.stats().panicked, 1);
+        house.close();
+    });
+}
+
+/// Runs `task` and a panic after it, which reaches this thread as it should.
+pub(super) fn run_and_panic<R>(exec: &Executor, task: impl FnOnce() -> R) {
+    let panics = || {
+        task();
+        // No hook prints it.
+        resume_unwind(Box::new("out"))
+    };
+    let run = AssertUnwindSafe(|| exec.run::<_, ()>(panics).is_ok());
+    assert!(catch_unwind(run).is_err(), "G7");
+}
+
+/// Two tasks under two permits, of which the first waits for the second: the worker that claims the
+/// first sends another one.
+#[test]
+fn second_task_races_claim() {
+    model("second_task_races_claim", Size::Huge, 82..=190, || {
+        let house = House::new(2, 2, 2);
+        let parker = Parker::new();
+        let (ran, second) = (house.task(), parker.unparker());
+        let first = house.exec.execute(move || {
+            parker.park_until(None);
+            ran();
+        });
+        first.unwrap();
+        let ran = house.task();
+        let next = house.exec.execute(move || {
+            ran();
+            second.unpark();
+        });
+        next.unwrap();
+        house.close();
+    });
+}
+
+/// The only worker leaves as soon as it finds nothing, while tasks are queued one after the other:
+/// each finds it or gets another.
+#[test]
+fn keep_alive_races_execute() {
+    model("keep_alive_races_execute", Size::Huge, 340..=780, || {
+        let keep_alive = Duration::ZERO;
+        let pool = Pool::from_config(PoolConfig { keep_alive, ..config(1) });
+        let house = House::on(pool, 1, 1);
+        for ran in 1..=2 {
+            let parker = Parker::new();
+            let (task, done) = (house.task(), parker.unparker());
+            house
+                .exec
+                .execute(move || {
+                    task();
+                    done.unpark();
+                })
+                .unwrap();
+            parker.park_until(None);
+            assert_eq!(house.floor.ran(), ran);
+        }
+        house.close();
+    });
+}
+
+/// Two executors with work for the one worker of their pool: it serves both.
+#[test]
+fn two_executors_race_for_one_worker() {
+    model("two_executors_race_for_one_worker", Size::Wide, 18_000..=41_001, || {
+        let first = House::new(1, 1, 1);
+        let second = House::on(first.pool.clone(), 1, 1);
+        first.exec.execute(drop_result(first.task())).unwrap();
+        second.exec.execute(drop_result(second.task())).unwrap();
+        first.exec.drain(Duration::MAX).unwrap();
+        assert_eq!(first.floor.ran(), 1);
+        second.exec.drain(Duration::MAX).unwrap();
+        assert_eq!(second.floor.ran(), 1);
+        second.close();
+        first.close();
     });
 }
 

@@ -125,6 +125,42 @@ fn shutdown_races_push() {
     });
 }
 
+/// The token is at the pool when the line is emptied: whoever waits for quiet needs no worker, and the
+/// one that comes finds nothing.
+#[test]
+fn shutdown_races_late_worker() {
+    model("shutdown_races_late_worker", Size::Proof, 11_000..=26_000, || {
+        let yard = Plan { late_workers: true, ..Plan::new(1, 1) }.build();
+        yard.push(0).unwrap();
+        let holder = yard.beside(|yard| yard.run_and_give());
+        yard.gate.close_and_take().iter().for_each(|job| yard.end(*job));
+        yard.gate.wait_quiet(None).unwrap();
+        yard.let_workers_come();
+        holder.join().unwrap();
+        yard.let_workers_come();
+        yard.assert_quiet(1, 1);
+    });
+}
+
+/// The token is at the pool when the limit goes to 0: the worker that comes finds no permit, and the
+/// next raise makes a new token.
+#[test]
+fn lower_races_late_worker() {
+    model("lower_races_late_worker", Size::Proof, 25..=57, || {
+        let yard = Plan { late_workers: true, may_pause: true, ..Plan::new(1, 1) }.build();
+        yard.push(0).unwrap();
+        let holder = yard.beside(|yard| yard.run_and_give());
+        yard.set_limit(0);
+        yard.let_workers_come();
+        holder.join().unwrap();
+        yard.let_workers_come();
+        assert_eq!(yard.gate.stats().tasks, 1, "G1: a start at limit 0");
+        yard.set_limit(1);
+        yard.let_workers_come();
+        yard.assert_as_new(1, 2);
+    });
+}
+
 /// The token is with a waiter when the line is emptied: it ends there.
 #[test]
 fn shutdown_races_turn() {

@@ -219,23 +219,61 @@ fn join_that_leaves_races_late_worker() {
     });
 }
 
+/// The token is at the pool for a task that is gone, and somebody else has the permit: a thread that
+/// comes to wait for it needs no worker.
+#[test]
+fn arrive_behind_taker_races_late_worker() {
+    model("arrive_behind_taker_races_late_worker", Size::Proof, 80_000..=190_000, || {
+        let (yard, ticket) = token_at_pool(0);
+        assert!(yard.cancel(ticket));
+        yard.gate.try_take().unwrap();
+        let taker = yard.beside(|yard| yard.run_and_give());
+        assert_eq!(yard.stand(false), Out::Ran);
+        taker.join().unwrap();
+        yard.let_workers_come();
+        yard.assert_as_new(1, 3);
+    });
+}
+
+/// The token is at the pool for a task that is joined, and somebody who overtook it has the permit:
+/// the joiner needs no worker.
+#[test]
+fn join_behind_overtaker_races_late_worker() {
+    model("join_behind_overtaker_races_late_worker", Size::Proof, 68..=160, || {
+        let (yard, ticket) = token_at_pool(1);
+        yard.gate.try_take().unwrap();
+        let overtaker = yard.beside(|yard| yard.run_and_give());
+        assert_eq!(yard.join(ticket, false), Out::Ran);
+        overtaker.join().unwrap();
+        yard.let_workers_come();
+        yard.assert_as_new(1, 3);
+    });
+}
+
+/// A strict gate or not, whose one permit is free: the token for its one job is at the pool.
+fn token_at_pool(max_overtakes: u16) -> (Arc<Yard>, Ticket) {
+    let yard = Plan { late_workers: true, max_overtakes, ..Plan::new(1, 1) }.build();
+    let ticket = yard.push(0).unwrap();
+    yard.run_and_give();
+    (yard, ticket)
+}
+
 /// A worker that goes on (T6) takes the task that the token is at the pool for, and a thread waits
-/// behind it: under the second permit it needs no worker.
+/// behind it: under the second permit it needs no other worker.
 #[test]
 fn hand_on_races_late_worker() {
-    model("hand_on_races_late_worker", Size::Wide, 23_000..=53_001, || {
-        let yard = Plan { goes_on: true, late_workers: true, ..Plan::new(2, 1) }.build();
+    model("hand_on_races_late_worker", Size::Wide, 8_700..=20_000, || {
+        let yard = Plan { goes_on: true, late_workers: true, ..Plan::new(2, 2) }.build();
         yard.push(0).unwrap();
-        let worker = yard.beside(|yard| {
-            yard.push(1).unwrap();
-            yard.let_workers_come();
-        });
-        let waiter = yard.beside(|yard| assert_eq!(yard.stand(false), Out::Ran));
+        let (parker, place) = place(&yard);
+        let worker = yard.beside(|yard| yard.go_on_and_give());
+        let waiter =
+            yard.beside(move |yard| assert_eq!(yard.turns(&parker, place, false), Out::Ran));
         yard.run_and_give();
         worker.join().unwrap();
         waiter.join().unwrap();
         yard.let_workers_come();
-        yard.assert_as_new(2, 4);
+        yard.assert_as_new(1, 3);
     });
 }
 

@@ -186,7 +186,7 @@ fn publish_races_stand_down() {
 /// What is submitted while the only worker goes to rest is served.
 #[test]
 fn submit_races_rest() {
-    model("submit_races_rest", Size::Proof, 120_000..=290_000, || {
+    model("submit_races_rest", Size::Proof, 240_000..=550_000, || {
         let pool = PoolCore::new(config(1));
         let (first, second) = (Line::new(&pool, Act::Nothing), Line::new(&pool, Act::Nothing));
         first.submit();
@@ -231,7 +231,7 @@ fn submit_races_search() {
 /// second: nobody counts on that thread, and both are served.
 #[test]
 fn submit_races_start_hook() {
-    model("submit_races_start_hook", Size::Wide, 19_000..=45_000, || {
+    model("submit_races_start_hook", Size::Wide, 29_000..=66_000, || {
         let hook: Box<dyn Fn() + Send + Sync> = Box::new(|| ());
         let pool = PoolCore::new(PoolConfig { on_thread_start: Some(hook), ..config(2) });
         let second = Line::new(&pool, Act::Nothing);

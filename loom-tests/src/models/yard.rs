@@ -145,11 +145,16 @@ impl Yard {
         };
         assert!(!paused, "G1: a start at limit 0");
         self.carry_out(errand);
-        let mut next = Some(job);
-        while let Some(job) = next {
+        self.floor.body();
+        self.end(job);
+        self.go_on_and_give();
+    }
+
+    /// A worker that is done with a job goes on under its permit as long as it may, and gives it back.
+    pub(super) fn go_on_and_give(&self) {
+        while let Some(job) = if self.goes_on { self.hand_on() } else { None } {
             self.floor.body();
             self.end(job);
-            next = if self.goes_on { self.hand_on() } else { None };
         }
         self.carry_out(self.gate.give());
     }

@@ -72,8 +72,9 @@ pub(crate) fn split<F>(refused: Rejected<F>) -> Reason {
 
 fn queue(round: &Arc<Round>, room: &Room, exec: &Executor, numbers: &mut Numbers, depth: u32) {
     let work = Work::new(round, room.number, numbers, depth);
-    let answer = match numbers.below(4) {
+    let answer = match numbers.below(5) {
         0 | 1 => quietly(|| exec.dispatch(move || work.go()).map_err(split).map(Some)),
+        3 => quietly(|| exec.speculate(|| Err(move || work.go())).map_err(split).map(Some)),
         2 => {
             let handle = exec.spawn(move || work.go()).map_err(split);
             Some(handle.map(|handle| Some(Dispatched::Queued(handle))))

@@ -155,7 +155,7 @@ fn go_behind_races_resize() {
 /// next raise.
 #[test]
 fn go_behind_races_lower() {
-    model("go_behind_races_lower", Size::Proof, 0..=1, || {
+    model("go_behind_races_lower", Size::Proof, 70..=160, || {
         let yard = Plan::new(1, 1).build();
         let other = yard.beside(|yard| yard.set_limit(0));
         yard.floor.body();

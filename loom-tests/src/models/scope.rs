@@ -13,7 +13,7 @@ use crate::executor::Executor;
 use crate::line::{Entry, Line};
 use crate::pool_handle::Pool;
 use crate::scope::frame::{Frame, Next};
-use crate::scope::{ScopedCell, hold};
+use crate::scope::{Scope, ScopedCell, ScopedJoinHandle, hold};
 use crate::task::cell::{End, Joinable, Runnable};
 use crate::{Size, model};
 use loom::thread;
@@ -310,6 +310,36 @@ fn sibling_join_races_help() {
         exec.scope(|s| {
             let sibling = s.spawn(|| census.one()).unwrap();
             s.spawn(|| drop(sibling.join().unwrap())).unwrap();
+        });
+        census.assert_all_gone(1);
+        close(&pool, &exec);
+    });
+}
+
+/// A result with the handle of an older task in it, which it gives to a new one when it is dropped.
+struct Testator<'scope, 'env, 'census: 'scope> {
+    scope: &'scope Scope<'scope, 'env>,
+    older: Option<ScopedJoinHandle<'scope, Counted<'census>>>,
+}
+
+impl<'scope, 'census: 'scope> Drop for Testator<'scope, '_, 'census> {
+    fn drop(&mut self) {
+        let older = self.older.take().unwrap();
+        self.scope.spawn(move || drop(older.join())).unwrap();
+    }
+}
+
+/// A forgotten result is dropped and adds a task that has the handle of another forgotten one: the
+/// scope and that task do not meet there.
+#[test]
+fn discard_races_heir() {
+    model("discard_races_heir", Size::Huge, 0..=1, || {
+        let (pool, exec) = house(1, 1);
+        let census = Census::default();
+        exec.scope(|s| {
+            let older = Some(s.spawn(|| census.one()).unwrap());
+            let younger = s.spawn(move || Testator { scope: s, older }).unwrap();
+            std::mem::forget(younger);
         });
         census.assert_all_gone(1);
         close(&pool, &exec);

@@ -115,7 +115,7 @@ fn close_races_wait() {
 /// Two tasks that end at the same time: the frame is through after the second.
 #[test]
 fn close_races_close() {
-    model("close_races_close", Size::Wide, 160..=380, || {
+    model("close_races_close", Size::Wide, 190..=420, || {
         let frame = Arc::new(Frame::new());
         let traces = [Traces::new(), Traces::new()];
         let owners = traces.each_ref().map(|traces| owner(cell(&frame, traces)));
@@ -333,7 +333,7 @@ impl<'scope, 'census: 'scope> Drop for Testator<'scope, '_, 'census> {
 /// scope and that task do not meet there.
 #[test]
 fn discard_races_heir() {
-    model("discard_races_heir", Size::Huge, 0..=1, || {
+    model("discard_races_heir", Size::Wide, 24_000..=54_000, || {
         let (pool, exec) = house(1, 1);
         let census = Census::default();
         exec.scope(|s| {

@@ -94,7 +94,7 @@ where
 
     fn discard(&self) {
         if !self.keeps {
-            self.cell.detach();
+            self.cell.discard();
         }
     }
 }

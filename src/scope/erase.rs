@@ -21,7 +21,9 @@
 //!   outcome was in a cell whose references are the erased one (gone, by E2 and E3), the frame's, which are weak,
 //!   and that of the handle or of the maker of the cell. Where the erased one was the last, the outcome was dropped
 //!   with it, before `open` went down. A handle names `'scope`, so by E1 no code can use or drop it after `hold`;
-//!   one that was forgotten is never dropped, and its cell was emptied by `discard` when nobody could run any more.
+//!   one that was forgotten is never dropped, and its cell was emptied by `discard`. That has the outcome to itself:
+//!   it is called with nothing open, so no task runs that could have the handle, and what it drops may give the
+//!   handle of the next cell to a new task, which is waited for before that cell is looked at.
 //! - **E5** *What a task did is before the return.* `open` is counted under one lock.
 //!
 //! So nothing rests on a destructor that somebody could forget: handles, their results, the scope, tasks and
@@ -143,8 +145,10 @@ impl<'scope> Scope<'scope, '_> {
             match self.frame.next() {
                 Next::Help(ticket) => self.help(ticket),
                 Next::Wait => self.frame.wait(),
-                Next::Discard(tasks) => {
-                    tasks.iter().filter_map(Weak::upgrade).for_each(|task| task.discard());
+                Next::Discard(task) => {
+                    if let Some(task) = task.upgrade() {
+                        task.discard();
+                    }
                 }
                 Next::Return => return,
             }

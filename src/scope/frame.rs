@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `open` | references to such tasks that the line, a worker or a joiner has | `open` before there is one, `close` after it is dropped |
 //! | `fresh` | tasks that the call has not tried to run itself | `add`; `next` takes one out |
-//! | `tried` | the others, as long as anybody has them | `next` |
+//! | `tried` | the others, as long as anybody has them | `next`, also one by one when nothing is open |
 //! | `waiter` | the call waits until `open` is 0 or something is fresh | `wait`; whoever makes it so takes it out |
 //! | `panics`, `stuck` | outcomes that nobody has taken: panics, tasks that could not start | their cells |
 //!
@@ -42,8 +42,9 @@ pub(crate) enum Next {
     Help(Ticket),
     /// Waits: others have what is left.
     Wait,
-    /// Nobody has any task now, but for handles that were forgotten: what is in those is dropped.
-    Discard(Vec<Weak<dyn Runnable>>),
+    /// Nobody has any task now, but for handles that were forgotten. What is left in this one is dropped; that is
+    /// foreign code, which may add tasks, and these may have the handle of the next one.
+    Discard(Weak<dyn Runnable>),
     /// Returns.
     Return,
 }
@@ -93,12 +94,10 @@ impl Frame {
             }
         }
         if inner.open > 0 {
-            Next::Wait
-        } else if inner.tried.is_empty() {
-            Next::Return
-        } else {
-            Next::Discard(std::mem::take(&mut inner.tried))
+            return Next::Wait;
         }
+        // The last one first, as with variables: results have handles of older tasks rather than of younger.
+        inner.tried.pop().map_or(Next::Return, Next::Discard)
     }
 
     /// Waits until nothing is open or something is fresh.

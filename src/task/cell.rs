@@ -103,6 +103,18 @@ where
         self.state.fetch_or(STORED, Release); // pairs with the load in `is_finished`
     }
 
+    /// Drops an outcome that nobody took, in the place of a handle that was forgotten. Should the handle turn up
+    /// after all, in something else that is dropped, it says `Closed`.
+    pub(crate) fn discard(&self) {
+        if self.is_done() {
+            let closed = Outcome::Ended(End::Closed);
+            // SAFETY: as in `take`; the caller stands for the one handle, which nobody uses meanwhile.
+            let outcome =
+                self.outcome.with_mut(|place| unsafe { std::mem::replace(&mut *place, closed) });
+            drop_quietly(outcome);
+        }
+    }
+
     /// Lets the handle have the outcome.
     pub(crate) fn set_done(&self) {
         // Release: pairs with `is_done` and `watch`, for the outcome and for all that was counted. What `watch`

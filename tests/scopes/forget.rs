@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use work_permit::{Scope, ScopedJoinHandle};
+use work_permit::{JoinError, Scope, ScopedJoinHandle};
 
 #[test]
 fn a_forgotten_handle_keeps_no_result() {
@@ -123,6 +123,57 @@ fn what_is_dropped_at_the_end_may_add_tasks() {
         exec.scope(|s| drop(Heir { scope: s, ran: &ran, generations: 5 }));
         assert_eq!(ran.load(SeqCst), 5, "each result lives to the end, and leaves another task");
         drop(ran);
+        assert_quiet(&exec);
+    });
+}
+
+/// A result that has the handle of another task, and gives it to a new one when it is dropped.
+struct Testator<'scope, 'env, 'census: 'scope> {
+    scope: &'scope Scope<'scope, 'env>,
+    other: Arc<Mutex<Option<ScopedJoinHandle<'scope, crate::Counted<'census>>>>>,
+    joined: &'scope AtomicUsize,
+}
+
+impl<'scope, 'census: 'scope> Drop for Testator<'scope, '_, 'census> {
+    fn drop(&mut self) {
+        let (other, joined) = (self.other.lock().unwrap().take(), self.joined);
+        let task = move || match other.map(ScopedJoinHandle::join) {
+            Some(Ok(_)) => joined.fetch_add(1, SeqCst),
+            Some(Err(JoinError::Closed)) => joined.fetch_add(100, SeqCst),
+            end => panic!("{end:?}"),
+        };
+        self.scope.spawn(task).unwrap();
+    }
+}
+
+#[test]
+fn a_handle_that_turns_up_at_the_end() {
+    hang_guard(|| {
+        let exec = executor(2);
+        for younger in [false, true] {
+            for _ in 0..500 {
+                let census = Box::new(Census::default());
+                let joined = AtomicUsize::new(0);
+                exec.scope(|s| {
+                    let (place, joined) = (Arc::new(Mutex::new(None)), &joined);
+                    let other = Arc::clone(&place);
+                    let task = move || Testator { scope: s, other, joined };
+                    let counted = || census.one();
+                    let (first, second) = match younger {
+                        true => (Some(task), None),
+                        false => (None, Some(task)),
+                    };
+                    first.into_iter().for_each(|task| mem::forget(s.spawn(task).unwrap()));
+                    let handle = s.spawn(counted).unwrap();
+                    until("it has ended", || handle.is_finished());
+                    *place.lock().unwrap() = Some(handle);
+                    second.into_iter().for_each(|task| mem::forget(s.spawn(task).unwrap()));
+                });
+                // The younger result is dropped first. A task that has ended by itself keeps its result.
+                let expected = if younger { 100 } else { 1 };
+                assert_eq!((joined.into_inner(), census.alive()), (expected, 0));
+            }
+        }
         assert_quiet(&exec);
     });
 }

@@ -151,6 +151,30 @@ fn go_behind_races_resize() {
     });
 }
 
+/// A caller with more to do finds the limit lowered below what runs: he starts nothing before the
+/// next raise.
+#[test]
+fn go_behind_races_lower() {
+    model("go_behind_races_lower", Size::Proof, 70..=160, || {
+        let yard = Plan::new(1, 1).build();
+        let other = yard.beside(|yard| yard.set_limit(0));
+        yard.floor.body();
+        let (parker, paused) = (Parker::new(), yard.gate.limit() == 0);
+        let place = yard.gate.go_behind(&parker.unparker(), 0);
+        if place.is_none() {
+            assert!(!paused, "G1: a start at limit 0");
+            yard.run_and_give();
+        }
+        other.join().unwrap();
+        yard.set_limit(1);
+        if let Some((ticket, errand)) = place {
+            yard.carry_out(errand);
+            assert_eq!(yard.turns(&parker, ticket, false), Out::Ran);
+        }
+        yard.assert_as_new(0, 2);
+    });
+}
+
 /// Who waits for a closed gate to be quiet does not miss a caller who has more to do.
 #[test]
 fn go_behind_races_wait_quiet() {

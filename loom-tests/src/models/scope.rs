@@ -13,7 +13,7 @@ use crate::executor::Executor;
 use crate::line::Ticket;
 use crate::pool_handle::Pool;
 use crate::scope::frame::{Frame, Next};
-use crate::scope::{ScopedCell, hold};
+use crate::scope::{Scope, ScopedCell, ScopedJoinHandle, hold};
 use crate::task::cell::{End, Joinable, Runnable};
 use crate::{Size, model};
 use loom::thread;
@@ -48,36 +48,55 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// A cell whose task adds one, and leaves one.
+/// What a task does, and what becomes of its result: each written once, by whoever it is.
+#[derive(Clone)]
+struct Traces {
+    work: Arc<Watched>,
+    dropped: Arc<Watched>,
+}
+
+impl Traces {
+    fn new() -> Self {
+        Self { work: Arc::new(Watched::new()), dropped: Arc::new(Watched::new()) }
+    }
+
+    /// This thread knows of all that there was.
+    fn assert_seen(&self, work: usize, dropped: usize) {
+        assert_eq!((self.work.read(), self.dropped.read()), (work, dropped));
+    }
+}
+
+/// A result that leaves its trace when it is dropped.
+struct Leaves(Arc<Watched>);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        self.0.add_one();
+    }
+}
+
+/// A task of the frame.
 fn cell(
     frame: &Arc<Frame>,
-    work: &Arc<Watched>,
-    left: &Arc<AtomicUsize>,
+    traces: &Traces,
 ) -> Arc<ScopedCell<impl FnOnce() -> Leaves + use<>, Leaves>> {
-    let (work, left) = (Arc::clone(work), Arc::clone(left));
+    let traces = traces.clone();
     let task = move || {
-        work.add_one();
-        Leaves(left)
+        traces.work.add_one();
+        Leaves(traces.dropped)
     };
     frame.open(1);
     Arc::new(ScopedCell::new(task, Arc::clone(frame)))
 }
 
-/// A result that counts when it is dropped.
-struct Leaves(Arc<AtomicUsize>);
-
-impl Drop for Leaves {
-    fn drop(&mut self) {
-        self.0.fetch_add(1, Relaxed);
-    }
-}
-
 /// The owner of a task, on a thread of his own.
 fn owner(task: Arc<dyn Runnable>) -> thread::JoinHandle<()> {
-    thread::spawn(move || {
-        task.run(&|body| body(), &|_| {});
-        task.publish();
-    })
+    thread::spawn(move || run(task))
+}
+
+fn run(task: Arc<dyn Runnable>) {
+    task.run(&|body| body(), &|_| {});
+    task.publish();
 }
 
 /// When the frame is through, the owner's reference is gone, the work is seen, and a result without
@@ -85,14 +104,10 @@ fn owner(task: Arc<dyn Runnable>) -> thread::JoinHandle<()> {
 #[test]
 fn close_races_wait() {
     model("close_races_wait", Size::Proof, 12..=27, || {
-        let (frame, work, left) =
-            (Arc::new(Frame::new()), Arc::new(Watched::new()), Arc::default());
-        let task = cell(&frame, &work, &left);
-        let known = Arc::downgrade(&task);
-        let owner = owner(task);
+        let (frame, traces) = (Arc::new(Frame::new()), Traces::new());
+        let owner = owner(cell(&frame, &traces));
         frame.wait();
-        assert_eq!(known.strong_count(), 0, "somebody has the task");
-        assert_eq!((work.read(), left.load(Relaxed)), (1, 1));
+        traces.assert_seen(1, 1);
         owner.join().unwrap();
     });
 }
@@ -100,14 +115,12 @@ fn close_races_wait() {
 /// Two tasks that end at the same time: the frame is through after the second.
 #[test]
 fn close_races_close() {
-    model("close_races_close", Size::Wide, 160..=380, || {
-        let (frame, left) = (Arc::new(Frame::new()), Arc::default());
-        let work = [0; 2].map(|_| Arc::new(Watched::new()));
-        let tasks = work.each_ref().map(|work| cell(&frame, work, &left));
-        let owners = tasks.map(|task| owner(task));
+    model("close_races_close", Size::Wide, 190..=420, || {
+        let frame = Arc::new(Frame::new());
+        let traces = [Traces::new(), Traces::new()];
+        let owners = traces.each_ref().map(|traces| owner(cell(&frame, traces)));
         frame.wait();
-        assert_eq!(work.map(|work| work.read()), [1, 1]);
-        assert_eq!(left.load(Relaxed), 2);
+        traces.iter().for_each(|traces| traces.assert_seen(1, 1));
         owners.into_iter().for_each(|owner| owner.join().unwrap());
     });
 }
@@ -116,29 +129,27 @@ fn close_races_close() {
 #[test]
 fn add_races_wait() {
     model("add_races_wait", Size::Proof, 42..=94, || {
-        let (frame, work, left) =
-            (Arc::new(Frame::new()), Arc::new(Watched::new()), Arc::default());
-        let first = cell(&frame, &work, &left);
+        let frame = Arc::new(Frame::new());
+        let (first, late) = (Traces::new(), Traces::new());
+        let task = cell(&frame, &first);
         let adder = {
-            let (frame, work, left) =
-                (Arc::clone(&frame), Arc::new(Watched::new()), Arc::clone(&left));
+            let (frame, late) = (Arc::clone(&frame), late.clone());
             thread::spawn(move || {
-                let late: Arc<dyn Runnable> = cell(&frame, &work, &left);
+                let late: Arc<dyn Runnable> = cell(&frame, &late);
                 // Of some line: the model runs the task itself.
                 let ticket = Ticket::FIRST;
                 frame.add([(Arc::downgrade(&late), ticket)]);
-                first.run(&|body| body(), &|_| {});
-                first.publish();
+                run(task);
                 late
             })
         };
         frame.wait();
-        let late = adder.join().unwrap();
+        let task = adder.join().unwrap();
         assert!(matches!(frame.next(), Next::Help(_)), "it is there to be run");
-        late.run(&|body| body(), &|_| {});
-        late.publish();
+        run(task);
         frame.wait();
-        assert_eq!((work.read(), left.load(Relaxed)), (1, 2));
+        first.assert_seen(1, 1);
+        late.assert_seen(1, 1);
     });
 }
 
@@ -147,14 +158,13 @@ fn add_races_wait() {
 #[test]
 fn detach_races_close() {
     model("detach_races_close", Size::Proof, 71..=160, || {
-        let (frame, work, left) =
-            (Arc::new(Frame::new()), Arc::new(Watched::new()), Arc::default());
-        let task = cell(&frame, &work, &left);
+        let (frame, traces) = (Arc::new(Frame::new()), Traces::new());
+        let task = cell(&frame, &traces);
         let owner = owner(Arc::clone(&task) as Arc<dyn Runnable>);
         task.detach();
         drop(task);
         frame.wait();
-        assert_eq!((work.read(), left.load(Relaxed)), (1, 1));
+        traces.assert_seen(1, 1);
         owner.join().unwrap();
     });
 }
@@ -163,9 +173,8 @@ fn detach_races_close() {
 #[test]
 fn end_races_wait() {
     model("end_races_wait", Size::Proof, 12..=27, || {
-        let (frame, work, left) =
-            (Arc::new(Frame::new()), Arc::new(Watched::new()), Arc::default());
-        let task = cell(&frame, &work, &left);
+        let (frame, traces) = (Arc::new(Frame::new()), Traces::new());
+        let task = cell(&frame, &traces);
         let handle = Arc::clone(&task);
         let owner = thread::spawn(move || {
             task.end(End::Closed);
@@ -176,7 +185,7 @@ fn end_races_wait() {
         assert!(handle.is_done() && handle.take_closure().is_none());
         assert!(matches!(handle.take(), Err(JoinError::Closed)));
         owner.join().unwrap();
-        assert_eq!((work.read(), left.load(Relaxed)), (0, 0));
+        traces.assert_seen(0, 0);
     });
 }
 
@@ -301,6 +310,36 @@ fn sibling_join_races_help() {
         exec.scope(|s| {
             let sibling = s.spawn(|| census.one()).unwrap();
             s.spawn(|| drop(sibling.join().unwrap())).unwrap();
+        });
+        census.assert_all_gone(1);
+        close(&pool, &exec);
+    });
+}
+
+/// A result with the handle of an older task in it, which it gives to a new one when it is dropped.
+struct Testator<'scope, 'env, 'census: 'scope> {
+    scope: &'scope Scope<'scope, 'env>,
+    older: Option<ScopedJoinHandle<'scope, Counted<'census>>>,
+}
+
+impl<'scope, 'census: 'scope> Drop for Testator<'scope, '_, 'census> {
+    fn drop(&mut self) {
+        let older = self.older.take().unwrap();
+        self.scope.spawn(move || drop(older.join())).unwrap();
+    }
+}
+
+/// A forgotten result is dropped and adds a task that has the handle of another forgotten one: the
+/// scope and that task do not meet there.
+#[test]
+fn discard_races_heir() {
+    model("discard_races_heir", Size::Wide, 24_000..=54_000, || {
+        let (pool, exec) = house(1, 1);
+        let census = Census::default();
+        exec.scope(|s| {
+            let older = Some(s.spawn(|| census.one()).unwrap());
+            let younger = s.spawn(move || Testator { scope: s, older }).unwrap();
+            std::mem::forget(younger);
         });
         census.assert_all_gone(1);
         close(&pool, &exec);

@@ -92,3 +92,6 @@ macro_rules! local {
     };
 }
 pub(crate) use local;
+
+#[cfg(all(test, not(work_permit_loom)))]
+mod litmus;

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::sync::PoisonError;
+use std::sync::atomic::{Ordering, compiler_fence, fence};
 use std::time::{Duration, Instant};
 
 pub(crate) use crossbeam_utils::sync::Unparker;
@@ -112,18 +113,19 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// Each use pairs with the other side of its handshake: see the named fences in the parent module.
 #[inline]
 pub(crate) fn fence_seq_cst() {
-    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    fence(Ordering::SeqCst); // mutant: models have loom_imp's, real threads show this one in src/sync/litmus.rs
 }
 
 pub(crate) use super::membarrier::{process_barrier, process_barrier_is_ready};
 
 /// Keeps the compiler from moving accesses across; the processor is made to keep order by the other side's
-/// [`process_barrier`].
+/// [`process_barrier`], with which this pairs.
 #[inline]
 pub(crate) fn light_fence() {
-    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+    compiler_fence(Ordering::SeqCst); // mutant: models have loom_imp's; no test can make a compiler move it
 }
 
 #[inline]

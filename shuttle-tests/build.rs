@@ -1,5 +1,5 @@
-//! The modules of work-permit are compiled as a model checker wants them: with a run queue under a lock, without
-//! numbers of threads of the system, and without leases, which need those.
+//! The modules of work-permit are compiled as a model checker wants them: with a run queue under a lock, and with
+//! numbers for those threads alone that a model gives one, which may keep leases then.
 #![forbid(unsafe_code)]
 
 fn main() {

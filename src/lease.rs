@@ -15,16 +15,20 @@
 //!
 //! # Why a permit is never used twice, and never lost
 //! Owner: writes `busy`, passes the light side of the barrier, reads `state`. Collector: writes `RECALLED`,
-//! passes the heavy side, reads `busy`. At least one sees the other's write.
-//! - *The owner begins.* If he reads `LEASED`, his barrier came first, so the collector that recalls reads
-//!   `busy` (or a later value of it, when the run is over) and keeps its hands off. If he reads `RECALLED`, he
-//!   does not run under the lease.
-//! - *The owner ends.* He clears `busy` before he passes the barrier and reads `state`. If he misses a recall,
-//!   the collector's barrier comes after his and it reads `busy` cleared: the collector takes the permit. If he
-//!   sees it, either may be first at the compare-exchange, and exactly one is.
-//! - *The owner keeps.* He writes `LEASED` and counts it in `out`, passes a fence, and looks at the word
-//!   again. Whoever changes the word (work waits, closed, another limit) passes a fence and looks at `out`. At
-//!   least one sees the other: the lease goes back, or is collected.
+//! passes the heavy side, reads `busy`. One of the two barriers is first, so at least one sees the other's write.
+//! - *The owner begins.* Case 1, his barrier is first: the collector reads `busy` (or a later value of it, when
+//!   the run is over) and keeps its hands off. Case 2, the collector's is first: the owner reads `RECALLED` and
+//!   does not run under the lease. Without either barrier both go on, and two run under one permit:
+//!   model `lease_races_recall` fails.
+//! - *The owner ends.* He clears `busy` before he passes the barrier. Case 1, his barrier is first: the collector
+//!   reads `busy` cleared and takes the permit. Case 2, the collector's is first: the owner reads `RECALLED` and
+//!   takes the permit back. If each sees the other, the compare-exchange decides, once. Without either barrier
+//!   each leaves it to the other: model `lease_races_recall` fails.
+//! - *The owner keeps.* He writes `LEASED` and counts it in `out`, passes a fence, and looks at the word again.
+//!   Whoever changes the word (work waits, closed, another limit) passes a fence and looks at `out`. Case 1, the
+//!   owner's fence is first: the other sees the lease and collects it. Case 2, the other's is first: the owner
+//!   sees the change and gives the permit back. Without either fence work waits beside an idle lease:
+//!   model `keep_races_push` fails.
 //!
 //! A thread that ends leaves its idle leases where they are: they can be collected like any other, and the next
 //! thread with its number goes on with them.
@@ -108,7 +112,7 @@ impl Lease {
             return Begin::Nothing;
         }
         self.busy.store(true, Relaxed);
-        leases.barrier.light();
+        leases.barrier.light(); // See "The owner begins".
         if self.state.load(Relaxed) == LEASED {
             return Begin::Leased;
         }
@@ -127,7 +131,7 @@ impl Lease {
         add_one(&self.served);
         // Release: pairs with the collector's read of `busy`, for what was done under the permit.
         self.busy.store(false, Release);
-        leases.barrier.light();
+        leases.barrier.light(); // See "The owner ends".
         if self.state.load(Relaxed) == LEASED {
             return End::Done;
         }

@@ -6,6 +6,7 @@ use crate::error::{JoinError, Reason};
 use crate::executor::Executor;
 use crate::pool::PoolConfig;
 use crate::pool_handle::Pool;
+use crate::thread_index::become_number;
 use shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -114,6 +115,35 @@ fn mixed_verbs_on_one_executor() {
                 })
             })
             .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        pool.shutdown(Duration::MAX).unwrap();
+        assert_quiet(&exec, &floor);
+    });
+}
+
+/// Two threads keep leases, which two others and a resizer call back; now and then somebody waits.
+#[test]
+fn leases_are_called_back() {
+    check(|| {
+        let (pool, floor) = (pool(1), Floor::of(1));
+        let exec = pool.executor("leased").limit(1).leases(true).build().unwrap();
+        let resizer = {
+            let exec = exec.clone();
+            beside(move || [0, 1].map(|limit| exec.set_limit(limit).unwrap()))
+        };
+        let threads: Vec<_> = (0..4)
+            .map(|n| {
+                let (exec, floor) = (exec.clone(), Arc::clone(&floor));
+                beside(move || {
+                    if n < 2 {
+                        become_number(n);
+                    }
+                    (0..4).for_each(|_| drop(exec.try_run(|| floor.body())));
+                    verbs(&exec, &floor, n);
+                })
+            })
+            .collect();
+        resizer.join().unwrap();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         pool.shutdown(Duration::MAX).unwrap();
         assert_quiet(&exec, &floor);

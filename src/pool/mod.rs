@@ -102,7 +102,9 @@ impl PoolCore {
         self.run_queue.push(token);
     }
 
-    /// Something was pushed: if nobody searches or watches, sends somebody.
+    /// Something was pushed: if nobody searches or watches, sends somebody. Case 1, our fence is first: who stops
+    /// looking sees what was pushed. Case 2, his is first: we see that nobody looks. Without the fence:
+    /// model `submit_races_rest` fails.
     fn see_to_run_queue(self: &Arc<Self>) {
         published_then_check();
         if !self.attended.load(Relaxed) {
@@ -134,7 +136,8 @@ impl PoolCore {
     }
 
     /// Copies what the lock protects to where those who push look. With nobody left to look, the caller checks
-    /// the run queue afterwards.
+    /// the run queue afterwards: the other side of [`see_to_run_queue`](Self::see_to_run_queue), and the same two
+    /// cases. Without the fence model `submit_races_rest` fails.
     fn note_attended(&self, sched: &Sched) {
         self.attended.store(sched.is_attended(), Relaxed);
         stood_down_then_check();

@@ -97,6 +97,22 @@ fn long_tasks_get_half_as_many_again() {
 }
 
 #[test]
+fn ticks_without_progress_after_short_tasks_add_no_thread() {
+    let mut sched = Sched::new(usize::MAX, 1);
+    start(&mut sched, 0);
+    sched.begin_run();
+    start(&mut sched, 1);
+    let mut seen = sched.seen_now();
+    for _ in 0..100 {
+        (0..100).for_each(|_| sched.threads[0].finished_one());
+        assert_eq!(sched.judge(&mut seen), Verdict::WatchOn, "short tasks");
+        assert_eq!(sched.judge(&mut seen), Verdict::WatchOn, "another process has the core");
+    }
+    let ticks = (0..100).find(|_| sched.judge(&mut seen) == Verdict::JoinIn);
+    assert_eq!(ticks, Some(PATIENCE as usize - 1), "in the end they block after all");
+}
+
+#[test]
 fn a_refused_thread_is_not_asked_for_again_at_once() {
     let mut sched = Sched::new(usize::MAX, 2);
     assert!(matches!(sched.send(), Send::New(Role::Search)));

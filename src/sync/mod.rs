@@ -32,16 +32,20 @@ pub(crate) mod plain {
 ///
 /// One half of a two-sided handshake; the other is [`stood_down_then_check`]. The publisher writes the
 /// queue, fences and reads the flag; the one who stops looking clears the flag, fences and reads the queue.
-/// Case 1, the publisher's fence is first in the single order of such fences: the other side, after its own
-/// fence, sees the work. Case 2, the other fence is first: the publisher sees the cleared flag. So at least
-/// one of them acts, and no work is left without somebody on the way to it.
+/// - *Case 1*, the publisher's fence is first in the single order of such fences: the other side, after its own
+///   fence, sees the work.
+/// - *Case 2*, the other fence is first: the publisher sees the cleared flag.
+///
+/// So at least one of them acts, and no work is left without somebody on the way to it. Without either fence
+/// model `publish_races_stand_down` fails, and, where the pool uses them, model `submit_races_rest`.
 #[inline]
 pub(crate) fn published_then_check() {
     fence_seq_cst();
 }
 
 /// How two threads make sure that at least one of them sees what the other wrote, when one of them passes often
-/// and must pass cheaply: see [`crate::lease`].
+/// and must pass cheaply. Each writes, passes its side, and looks. The cases, and the models that fail without
+/// either side, stand in [`crate::lease`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Barrier {
     /// The rare side makes every thread of the process pass a barrier (`membarrier`); the frequent side only
@@ -66,7 +70,8 @@ impl Barrier {
         }
     }
 
-    /// The rare side: between its own write and its look at the other's.
+    /// The rare side: between its own write and its look at the other's. The fence is for the other build; with
+    /// the process-wide barrier it is little beside the system call.
     pub(crate) fn heavy(self) {
         fence_seq_cst();
         if self == Barrier::ProcessWide {
@@ -92,3 +97,6 @@ macro_rules! local {
     };
 }
 pub(crate) use local;
+
+#[cfg(all(test, not(work_permit_loom)))]
+mod litmus;

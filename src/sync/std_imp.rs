@@ -3,6 +3,7 @@
 
 use crossbeam_utils::Backoff;
 use std::io;
+use std::sync::atomic::{Ordering, compiler_fence, fence};
 use std::sync::{PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -132,18 +133,19 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// Each use pairs with the other side of its handshake: see the named fences in the parent module.
 #[inline]
 pub(crate) fn fence_seq_cst() {
-    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    fence(Ordering::SeqCst); // mutant: models have loom_imp's, real threads show this one in src/sync/litmus.rs
 }
 
 pub(crate) use super::membarrier::{process_barrier, process_barrier_is_ready};
 
-/// Keeps the compiler from moving accesses across; the processor is made to keep order by the other side's
-/// [`process_barrier`].
+/// Keeps the compiler from moving accesses across; pairs with [`process_barrier`], by which the other side makes
+/// the processor keep order.
 #[inline]
 pub(crate) fn light_fence() {
-    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+    compiler_fence(Ordering::SeqCst); // mutant: models have loom_imp's; no test can make a compiler move it
 }
 
 #[inline]

@@ -16,6 +16,7 @@ mod lexer;
 mod manifest;
 mod memory;
 mod paths;
+mod proof;
 mod prose;
 mod sizes;
 mod source;
@@ -134,6 +135,29 @@ fn cited_models_exist() {
     let tree = Tree::read();
     let models = tree.rust(&["loom-tests/"]);
     assert_clean(prose::check_models(tree.files(), &models));
+}
+
+#[test]
+fn the_map_of_the_proof_is_true() {
+    let tree = Tree::read();
+    let models = tree.rust(&["loom-tests/src/models/", "src/permits/"]);
+    assert_clean(proof::check_map(&tree.file("loom-tests/README.md"), &models));
+}
+
+#[test]
+fn each_mutant_has_a_model() {
+    let tree = Tree::read();
+    let patches: Vec<_> = tree.files().iter().filter(|f| f.path.ends_with(".patch")).collect();
+    assert_clean(proof::check_mutants(&patches, &tree.rust(&["loom-tests/src/models/"])));
+}
+
+#[test]
+fn cited_tests_exist() {
+    let tree = Tree::read();
+    let rust = tree.rust(&["src/", "tests/", "loom-tests/"]);
+    for text in ["CHANGELOG.md", "loom-tests/README.md"] {
+        assert_clean(proof::check_tests(&tree.file(text), &rust));
+    }
 }
 
 #[test]

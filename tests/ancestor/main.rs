@@ -10,4 +10,5 @@ mod support;
 mod ends;
 mod inline;
 mod order;
+mod paths;
 mod threads;

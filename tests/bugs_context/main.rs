@@ -4,5 +4,6 @@
 
 mod leaks;
 mod locks;
+mod paths;
 #[path = "../support/mod.rs"]
 mod support;

@@ -103,9 +103,13 @@ fn s05_every_verb_once_with_one_thread() {
         assert!(!queued.is_inline());
         drop(guard);
         assert_eq!(queued.join().unwrap(), 9);
+        let (done, rest) = (task(), task());
+        let attempt = || Ok::<_, fn() -> u64>(done());
+        assert!(matches!(exec.speculate(attempt).unwrap(), Dispatched::Inline(10)));
+        assert_eq!(block_on(exec.speculate(|| Err(rest)).unwrap()).unwrap(), 11);
         drop(exec.acquire().unwrap());
         drop(exec.acquire_timeout(Duration::MAX).unwrap());
-        assert_eq!((count.load(SeqCst), exec.stats().completed), (10, 10));
+        assert_eq!((count.load(SeqCst), exec.stats().completed), (12, 12));
         assert!(exec.pool().stats().created <= 1);
         assert_quiet(&exec);
     });
@@ -143,6 +147,11 @@ fn s06_every_verb_once_with_a_panic() {
         assert_passed_on(|| exec.run(task));
         assert_passed_on(|| exec.run_timeout(Duration::MAX, task));
         assert_passed_on(|| exec.dispatch(task));
+        let attempt = || {
+            task();
+            Ok::<_, fn()>(())
+        };
+        assert_passed_on(|| exec.speculate(attempt));
         assert!(seen.lock().unwrap().is_empty(), "the caller has them");
         assert_in_handle(block_on(exec.spawn(task).unwrap()));
         exec.execute(task).unwrap();
@@ -150,13 +159,14 @@ fn s06_every_verb_once_with_a_panic() {
         let queued = exec.dispatch(task).unwrap();
         drop(guard);
         assert_in_handle(block_on(queued));
-        assert_eq!(*seen.lock().unwrap(), [(worker, Some("out")); 3]);
+        assert_in_handle(block_on(exec.speculate(|| Err(task)).unwrap()));
+        assert_eq!(*seen.lock().unwrap(), [(worker, Some("out")); 4]);
         // Run by its joiner, or by the worker: in the handle either way, and the hook saw it.
         assert_in_handle(exec.spawn(task).unwrap().join());
-        assert_eq!(seen.lock().unwrap().len(), 4);
+        assert_eq!(seen.lock().unwrap().len(), 5);
         let again = block_on(exec.spawn(|| thread::current().id()).unwrap());
         assert_eq!(again.unwrap(), worker, "the same thread goes on");
-        assert_eq!(exec.stats().panicked, 8);
+        assert_eq!(exec.stats().panicked, 10);
         assert_eq!(exec.pool().stats().created, 1);
         assert_quiet(&exec);
     });

@@ -17,8 +17,11 @@ use crate::scope::{Scope, ScopedCell, ScopedJoinHandle, hold};
 use crate::task::cell::{End, Joinable, Runnable};
 use crate::{Size, model};
 use loom::thread;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 /// Values that are alive, and those that ever were.
@@ -324,8 +327,14 @@ struct Testator<'scope, 'env, 'census: 'scope> {
 
 impl<'scope, 'census: 'scope> Drop for Testator<'scope, '_, 'census> {
     fn drop(&mut self) {
-        let older = self.older.take().unwrap();
-        self.scope.spawn(move || drop(older.join())).unwrap();
+        let mut older = self.older.take().unwrap();
+        let task = move || {
+            let polled = Pin::new(&mut older).poll(&mut Context::from_waker(Waker::noop()));
+            assert!(polled.is_ready());
+            // The scope looks into its cell once more.
+            std::mem::forget(older);
+        };
+        self.scope.spawn(task).unwrap();
     }
 }
 

@@ -121,8 +121,8 @@ pub(crate) fn fence_seq_cst() {
 
 pub(crate) use super::membarrier::{process_barrier, process_barrier_is_ready};
 
-/// Keeps the compiler from moving accesses across; the processor is made to keep order by the other side's
-/// [`process_barrier`], with which this pairs.
+/// Keeps the compiler from moving accesses across; it pairs with the other side's [`process_barrier`], which makes
+/// the processor keep order.
 #[inline]
 pub(crate) fn light_fence() {
     compiler_fence(Ordering::SeqCst); // mutant: models have loom_imp's; no test can make a compiler move it

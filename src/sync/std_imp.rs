@@ -141,7 +141,7 @@ pub(crate) fn fence_seq_cst() {
 
 pub(crate) use super::membarrier::{process_barrier, process_barrier_is_ready};
 
-/// Keeps the compiler from moving accesses across; pairs with [`process_barrier`], by which the other side makes
+/// Keeps the compiler from moving accesses across; it pairs with the other side's [`process_barrier`], which makes
 /// the processor keep order.
 #[inline]
 pub(crate) fn light_fence() {

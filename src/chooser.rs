@@ -1,6 +1,7 @@
 //! One of many: at random, in turn, or by load.
 #![forbid(unsafe_code)]
 
+use crate::draws;
 use crate::executor::Executor;
 use crate::sync::Arc;
 use crate::sync::Ordering::Relaxed;
@@ -144,6 +145,8 @@ pass_on!(&T, Box<T>, Arc<T>);
 pub struct Chooser<T> {
     items: Box<[T]>,
     policy: Policy,
+    /// Items to draw from at random; 0 where there are none, or another policy chooses.
+    drawn_from: usize,
     /// Turns taken. On a line of its own: everybody reads the rest.
     turns: CachePadded<AtomicU64>,
 }
@@ -157,8 +160,9 @@ impl<T> Chooser<T> {
     /// assert!(nobody.choose().is_none());
     /// ```
     pub fn new(items: impl IntoIterator<Item = T>, policy: Policy) -> Self {
-        let turns = CachePadded::new(AtomicU64::new(0));
-        Self { items: items.into_iter().collect(), policy, turns }
+        let items: Box<[T]> = items.into_iter().collect();
+        let drawn_from = if policy == Policy::Random { items.len() } else { 0 };
+        Self { items, policy, drawn_from, turns: CachePadded::new(AtomicU64::new(0)) }
     }
 
     /// All of them, healthy or not, in the order in which they were given.
@@ -201,8 +205,25 @@ impl<T: Load> Chooser<T> {
     #[inline]
     #[must_use]
     pub fn choose(&self) -> Option<&T> {
+        // The random choice is in its caller's loop, the others are not.
+        if self.drawn_from == 0 {
+            return self.choose_otherwise();
+        }
+        match self.items.get(draws::below(self.drawn_from)) {
+            Some(item) if item.is_healthy() => Some(item),
+            _ => self.choose_again(),
+        }
+    }
+
+    #[cold]
+    fn choose_again(&self) -> Option<&T> {
+        self.draw(None).map(|at| &self.items[at])
+    }
+
+    #[inline(never)]
+    fn choose_otherwise(&self) -> Option<&T> {
         match self.policy {
-            Policy::Random => self.draw(None).map(|at| &self.items[at]),
+            Policy::Random => None,
             Policy::RoundRobin => self.next_in_turn(),
             Policy::LeastLoaded => self.least_loaded(),
             Policy::TwoChoices => self.better_of_two(),
@@ -210,24 +231,20 @@ impl<T: Load> Chooser<T> {
     }
 
     /// A healthy item other than `not`, each with the same chance.
-    #[inline]
     fn draw(&self, not: Option<usize>) -> Option<usize> {
         let others = self.items.len() - usize::from(not.is_some());
         if others == 0 {
             return None;
         }
-        let at = draw_below(others, not);
-        if self.items[at].is_healthy() { Some(at) } else { self.draw_again(not) }
-    }
-
-    #[cold]
-    fn draw_again(&self, not: Option<usize>) -> Option<usize> {
-        let others = self.items.len() - usize::from(not.is_some());
-        let mut draws = (1..DRAWS).map(|_| draw_below(others, not));
-        let found = draws.find(|at| self.items[*at].is_healthy());
+        let draw = |_| {
+            let at = draws::below(others);
+            at + usize::from(not.is_some_and(|not| at >= not))
+        };
+        let found = (0..DRAWS).map(draw).find(|at| self.items[*at].is_healthy());
         found.or_else(|| self.draw_of_the_healthy(not))
     }
 
+    #[cold]
     fn draw_of_the_healthy(&self, not: Option<usize>) -> Option<usize> {
         let can_be = |at: &usize| Some(*at) != not && self.items[*at].is_healthy();
         let healthy = || (0..self.items.len()).filter(can_be);
@@ -236,7 +253,7 @@ impl<T: Load> Chooser<T> {
             return None;
         }
         // Should some have failed since they were counted, any that is left will do.
-        healthy().nth(fastrand::usize(..count)).or_else(|| healthy().next())
+        healthy().nth(draws::below(count)).or_else(|| healthy().next())
     }
 
     fn better_of_two(&self) -> Option<&T> {
@@ -251,7 +268,7 @@ impl<T: Load> Chooser<T> {
         if self.items.is_empty() {
             return None;
         }
-        let (before, from) = self.items.split_at(fastrand::usize(..self.items.len()));
+        let (before, from) = self.items.split_at(draws::below(self.items.len()));
         let mut best: Option<(u64, &T)> = None;
         for item in from.iter().chain(before).filter(|item| item.is_healthy()) {
             let load = item.load();
@@ -282,13 +299,6 @@ impl<T: Load> Chooser<T> {
         // Others may have had all the turns of the healthy ones.
         more.into_iter().find(|item| item.is_healthy()).or_else(any_healthy)
     }
-}
-
-/// One of the numbers from 0 on of which there are `others`, but for `not`.
-#[inline]
-fn draw_below(others: usize, not: Option<usize>) -> usize {
-    let at = fastrand::usize(..others);
-    at + usize::from(not.is_some_and(|not| at >= not))
 }
 
 impl<T> fmt::Debug for Chooser<T> {

@@ -4,6 +4,7 @@ mod builder;
 mod chooser;
 mod counters;
 mod dispatched;
+mod draws;
 mod engine;
 mod error;
 mod executor;

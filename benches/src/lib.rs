@@ -8,6 +8,7 @@
 //! | [`criterion_bench`] | a group as criterion benchmarks, for regressions |
 //! | [`report`] | all groups in interleaved rounds: one table of ratios, and plots |
 //! | [`allocations`] | allocations a call |
+//! | [`experiments`] | what databases measured when they changed who runs the work, done again |
 //!
 //! Criterion runs one subject after the other, so its figures compare a subject with its own past. Only the
 //! report, which interleaves, compares subjects with each other.
@@ -16,6 +17,7 @@ mod adapter;
 mod adapters;
 pub mod allocations;
 pub mod criterion_bench;
+pub mod experiments;
 pub mod groups;
 mod harness;
 pub mod report;

@@ -30,7 +30,7 @@ use source::{Tree, assert_clean};
 #[rustfmt::skip]
 const FLOORS: &[&[&str]] = &[
     // F0 ground: what std or loom gives.
-    &["sync", "sync::loom_imp", "sync::membarrier", "sync::std_imp", "thread_index"],
+    &["sync", "sync::loom_imp", "sync::membarrier", "sync::std_imp", "thread_index", "draws"],
     // F1 values: pure, plain data.
     &["error", "operations", "permits::state", "stats"],
     // F2 protocol: the one owner of the word.

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Choices between two looks at the end of the window.
 const BATCH: u64 = 256;
 
-pub(super) const GROUP: Group = Group {
+pub(crate) const GROUP: Group = Group {
     name: "choose",
     question: "one of 500 at random, by eight threads at once",
     headline: Metric::PerSecond,

@@ -1,6 +1,6 @@
 //! The groups: each is one question, asked of every subject in the same way.
 
-mod choose;
+pub(crate) mod choose;
 mod execute;
 mod idle;
 mod inline;
@@ -29,7 +29,11 @@ pub enum Metric {
     /// Calls or tasks a second, by all threads together.
     PerSecond,
     /// Latency, nanoseconds.
+    Mean,
+    /// Latency, nanoseconds.
     P50,
+    /// Latency, nanoseconds.
+    P95,
     /// Latency, nanoseconds.
     P99,
     /// Latency, nanoseconds.
@@ -51,7 +55,9 @@ impl Metric {
         match self {
             Metric::NsPerCall => "time a call",
             Metric::PerSecond => "rate",
+            Metric::Mean => "avg",
             Metric::P50 => "p50",
+            Metric::P95 => "p95",
             Metric::P99 => "p99",
             Metric::P999 => "p99.9",
             Metric::LeastShare => "least share",

@@ -27,8 +27,20 @@ impl Latencies {
         self.0.value_at_quantile(0.5) as f64
     }
 
+    pub(crate) fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    pub(crate) fn mean(&self) -> f64 {
+        self.0.mean()
+    }
+
+    pub(crate) fn at(&self, quantile: f64) -> f64 {
+        self.0.value_at_quantile(quantile) as f64
+    }
+
     pub(crate) fn into_sample(self) -> Sample {
-        let at = |quantile| self.0.value_at_quantile(quantile) as f64;
+        let at = |quantile| self.at(quantile);
         vec![(Metric::P50, at(0.5)), (Metric::P99, at(0.99)), (Metric::P999, at(0.999))]
     }
 }

@@ -3,8 +3,8 @@
 mod markdown;
 mod options;
 mod plot;
-mod results;
-mod tables;
+pub(crate) mod results;
+pub(crate) mod tables;
 
 use crate::groups::{self, Effort, Group, Subject};
 use crate::harness::cpu;

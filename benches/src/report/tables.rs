@@ -94,12 +94,12 @@ fn judged(results: &Results, setting: &Setting, target: Option<&Target>) -> [Str
     [wanted, found, if judgement.met { "yes" } else { "**no**" }.to_owned()]
 }
 
-fn show(metric: Metric, spread: Spread) -> String {
+pub(crate) fn show(metric: Metric, spread: Spread) -> String {
     let Spread { median, least, most } = spread;
     format!("{} [{}..{}]", metric.show(median), metric.show(least), metric.show(most))
 }
 
-fn show_ratio(spread: Spread) -> String {
+pub(crate) fn show_ratio(spread: Spread) -> String {
     let digits = |value: f64| match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
@@ -161,7 +161,7 @@ fn lines(results: &Results, metrics: &[Metric], must: Metric, short: bool) -> Ve
 }
 
 /// Rows of cells as a Markdown table; the first is the heading.
-fn align(rows: &[Vec<String>]) -> String {
+pub(crate) fn align(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3)

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use work_permit::{Dispatched, Executor, JoinError, JoinHandle, Permit, Reason, Rejected};
+use work_permit::{Dispatched, Executor, JoinError, JoinHandle, Operations, Permit, Reason};
+use work_permit::{Rejected, fitness};
 
 pub(crate) fn act(round: &Arc<Round>, numbers: &mut Numbers, depth: u32) {
     watchdog::moved();
@@ -27,8 +28,19 @@ pub(crate) fn act(round: &Arc<Round>, numbers: &mut Numbers, depth: u32) {
         9..11 => guard(round, room, &exec, numbers, depth),
         11..15 => handle(round, numbers),
         _ if depth > 0 && numbers.one_in(200) => end_one(round, numbers),
+        _ if depth < 3 && numbers.one_in(2) => described(round, numbers, depth),
         _ => look(room, &exec),
     }
+}
+
+/// The same on a thread that says what it may do. It waits for nobody then: what it would wait for may not be able to
+/// run here.
+fn described(round: &Arc<Round>, numbers: &mut Numbers, depth: u32) {
+    let _guard = match numbers.below(3) {
+        0 => fitness::allow(Operations::ALL),
+        _ => fitness::no_inline(),
+    };
+    work::waiting_for_nobody(|| act(round, numbers, depth + 1));
 }
 
 /// A short wait: none, or a little.
@@ -74,7 +86,11 @@ fn queue(round: &Arc<Round>, room: &Room, exec: &Executor, numbers: &mut Numbers
     let work = Work::new(round, room.number, numbers, depth);
     let answer = match numbers.below(5) {
         0 | 1 => quietly(|| exec.dispatch(move || work.go()).map_err(split).map(Some)),
-        3 => quietly(|| exec.speculate(|| Err(move || work.go())).map_err(split).map(Some)),
+        3 => {
+            let blocks = numbers.one_in(2);
+            let attempt = || if blocks { Err(move || work.go()) } else { Ok(work.attempt()) };
+            quietly(|| exec.speculate(attempt).map_err(split).map(Some))
+        }
         2 => {
             let handle = exec.spawn(move || work.go()).map_err(split);
             Some(handle.map(|handle| Some(Dispatched::Queued(handle))))

@@ -28,6 +28,13 @@ pub(crate) fn set_janitor(is_janitor: bool) {
     JANITOR.set(is_janitor);
 }
 
+/// This thread waits for nobody inside of `f`.
+pub(crate) fn waiting_for_nobody(f: impl FnOnce()) {
+    let before = JANITOR.replace(true);
+    f();
+    JANITOR.set(before);
+}
+
 /// What runs inside of `f` has no permit.
 pub(crate) fn as_unrun(f: impl FnOnce()) {
     UNRUN.set(true);
@@ -199,10 +206,7 @@ impl Work {
             add(&tally.unrun_ran);
             return self.finish();
         }
-        add(&tally.ran);
-        if matches!(self.plan, Plan::Panics | Plan::PayloadBomb | Plan::ClosureBomb) {
-            add(&tally.panicked);
-        }
+        self.count();
         let _inside = (!is_inside(self.room)).then(|| Inside::enter(room));
         let _left = Left::enter(self.room);
         match self.plan {
@@ -216,6 +220,21 @@ impl Work {
             _ => {}
         }
         self.finish()
+    }
+
+    /// All of it as an attempt, which has no permit.
+    pub(crate) fn attempt(mut self) -> Product {
+        watchdog::moved();
+        self.count();
+        self.finish()
+    }
+
+    fn count(&self) {
+        let tally = &self.round.rooms[self.room].tally;
+        add(&tally.ran);
+        if matches!(self.plan, Plan::Panics | Plan::PayloadBomb | Plan::ClosureBomb) {
+            add(&tally.panicked);
+        }
     }
 
     fn finish(&mut self) -> Product {

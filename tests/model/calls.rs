@@ -124,6 +124,7 @@ impl<'e> Driver<'e> {
                     (Ok(()), Why::NoPermit) => "queued: NoPermit",
                     (Ok(()), Why::TooDeep) => "queued: TooDeep",
                     (Ok(()), Why::Asked) => "queued: Asked",
+                    (Ok(()), Why::WouldBlock) => unreachable!("no attempt"),
                 });
                 let answer = match verb {
                     Verb::Dispatch => real.dispatch(move || job.run()).map_err(split).map(Some),
@@ -139,6 +140,52 @@ impl<'e> Driver<'e> {
                 self.queued(exec, id, expected, answer);
             }
         }
+    }
+
+    /// An attempt that is done, or that leaves its job to the queue.
+    pub(crate) fn attempt(&mut self, exec: usize, blocks: bool, kind: Kind, inside: &[Op]) {
+        let job = self.job(exec, kind);
+        let id = job.id;
+        if kind == Kind::CallsAgain && !blocks && !self.model.is_inside(exec) {
+            // It expects a permit.
+            return self.discard(id, job);
+        }
+        let real = self.exec(exec);
+        let this = &mut *self;
+        let attempt = || {
+            this.model.begin_attempt(exec);
+            this.check(&"the begin of an attempt");
+            inside.iter().for_each(|op| this.call(op));
+            if blocks {
+                return Err(move || job.run());
+            }
+            this.model.note_start(id, false);
+            job.note_start();
+            Ok(job.finish())
+        };
+        let answer = quietly(|| real.speculate(attempt).map_err(split));
+        self.model.end_attempt();
+        if blocks {
+            let expected = self.model.queue(exec, id, Why::WouldBlock);
+            tally::note(if expected.is_ok() { "attempt blocks" } else { "attempt refused" });
+            return match answer {
+                Some(answer) => self.queued(exec, id, expected, answer.map(Some)),
+                None => panic!("it only said that it would block"),
+            };
+        }
+        tally::note("attempt done");
+        match answer {
+            Some(Ok(Dispatched::Inline(product))) => {
+                assert!(!kind.panics() && product.job == id);
+                quietly(|| drop(product));
+            }
+            None => assert!(kind.panics()),
+            other => panic!("not done: {other:?}"),
+        }
+        assert_eq!(self.real.world.drops_of(id), 1, "the closure is gone when the call returns");
+        self.model.execs[exec].counts.accepted_inline += 1;
+        self.model.execs[exec].counts.speculated += 1;
+        self.model.end_inline(id);
     }
 
     fn dispatch_here(&mut self, real: &Executor, job: Job, kind: Kind) {

@@ -11,6 +11,7 @@ pub(crate) enum Why {
     NoPermit,
     TooDeep,
     Asked,
+    WouldBlock,
 }
 
 /// The counters of one executor.
@@ -21,11 +22,13 @@ pub(crate) struct Counts {
     ran_inline: u64,
     ran_queued: u64,
     pub(crate) overtakes: u64,
+    /// Attempts that were done.
+    pub(crate) speculated: u64,
     panicked: u64,
     pub(crate) cancelled: u64,
     pub(crate) unrun: u64,
     refused: [u64; 5],
-    why: [u64; 3],
+    why: [u64; 4],
 }
 
 impl Counts {
@@ -66,7 +69,7 @@ impl Counts {
 }
 
 /// What is compared, in the order of both lists below.
-pub(crate) const NAMES: [&str; 26] = [
+pub(crate) const NAMES: [&str; 29] = [
     "limit",
     "active",
     "inline",
@@ -75,6 +78,7 @@ pub(crate) const NAMES: [&str; 26] = [
     "free",
     "queued",
     "waiting",
+    "attempts",
     "accepted",
     "completed",
     "ran_inline",
@@ -93,6 +97,8 @@ pub(crate) const NAMES: [&str; 26] = [
     "no_permit",
     "too_deep",
     "asked",
+    "would_block",
+    "speculated",
 ];
 
 pub(crate) type Numbers = [u64; NAMES.len()];
@@ -103,7 +109,9 @@ pub(crate) fn expected(model: &Model, exec: usize) -> Numbers {
     let taken = model.taken(exec);
     let [inline, guards, on_workers] = model.places(exec);
     let free = e.limit.saturating_sub(taken);
-    let gauges = [e.limit, taken, inline, on_workers, guards, free, e.tasks(), e.waiting()];
+    let attempts = model.attempts(exec);
+    let gauges =
+        [e.limit, taken, inline, on_workers, guards, free, e.tasks(), e.waiting(), attempts];
     let [saturated, queue_full, closed, timed_out, deadlock] = c.refused;
     let counters = [
         c.accepted_inline + c.accepted_queued,
@@ -124,6 +132,8 @@ pub(crate) fn expected(model: &Model, exec: usize) -> Numbers {
         c.why[0],
         c.why[1],
         c.why[2],
+        c.why[3],
+        c.speculated,
     ];
     join(gauges, counters)
 }
@@ -131,7 +141,17 @@ pub(crate) fn expected(model: &Model, exec: usize) -> Numbers {
 pub(crate) fn actual(stats: &Stats) -> Numbers {
     let s = stats;
     let r = &s.refused;
-    let gauges = [s.limit, s.active, s.inline, s.on_workers, s.guards, s.free, s.queued, s.waiting];
+    let gauges = [
+        s.limit,
+        s.active,
+        s.inline,
+        s.on_workers,
+        s.guards,
+        s.free,
+        s.queued,
+        s.waiting,
+        s.attempts,
+    ];
     let counters = [
         s.accepted,
         s.completed,
@@ -151,11 +171,13 @@ pub(crate) fn actual(stats: &Stats) -> Numbers {
         s.no_permit,
         s.too_deep,
         s.asked,
+        s.would_block,
+        s.speculated,
     ];
     join(gauges, counters)
 }
 
-fn join(gauges: [usize; 8], counters: [u64; 18]) -> Numbers {
+fn join(gauges: [usize; 9], counters: [u64; 20]) -> Numbers {
     let mut numbers = [0; NAMES.len()];
     for (place, number) in numbers.iter_mut().zip(gauges.map(|n| n as u64).iter().chain(&counters))
     {

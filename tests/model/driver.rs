@@ -104,6 +104,9 @@ impl<'e> Driver<'e> {
         match op {
             Op::Run { exec, wait, kind, inside } => self.run(*exec, *wait, *kind, inside),
             Op::Queue { exec, verb, kind } => self.queue(*exec, *verb, *kind),
+            Op::Attempt { exec, blocks, kind, inside } => {
+                self.attempt(*exec, *blocks, *kind, inside);
+            }
             Op::Acquire { exec, wait } => self.acquire(*exec, *wait),
             Op::DropGuard(which) => self.drop_guard(*which),
             Op::IntoOwned(which) => self.own_guard(*which),

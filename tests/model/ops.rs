@@ -76,6 +76,13 @@ pub(crate) enum Op {
         verb: Verb,
         kind: Kind,
     },
+    /// `speculate`; inside of the attempt the driver goes on with `inside`.
+    Attempt {
+        exec: usize,
+        blocks: bool,
+        kind: Kind,
+        inside: Vec<Op>,
+    },
     /// `try_acquire`, `acquire`, `acquire_timeout`.
     Acquire {
         exec: usize,
@@ -166,6 +173,7 @@ impl Dice {
 enum Choice {
     Run,
     Queue,
+    Attempt,
     Acquire,
     DropGuard,
     IntoOwned,
@@ -183,9 +191,10 @@ enum Choice {
     ShutdownNow,
 }
 
-const CHOICES: [(u64, Choice); 17] = [
+const CHOICES: [(u64, Choice); 18] = [
     (80, Choice::Run),
     (130, Choice::Queue),
+    (40, Choice::Attempt),
     (40, Choice::Acquire),
     (22, Choice::DropGuard),
     (10, Choice::IntoOwned),
@@ -213,10 +222,11 @@ fn op(numbers: &mut std::slice::Iter<'_, u64>, depth: usize) -> Option<Op> {
     Some(match choice {
         Choice::Run => {
             let (exec, wait, kind) = (dice.exec(), dice.wait(), dice.kind());
-            let length =
-                if depth < MAX_DEPTH { dice.pick(&[(4, 0), (2, 2), (2, 3), (1, 6)]) } else { 0 };
-            let inside = (0..length).map_while(|_| op(numbers, depth + 1)).collect();
-            Op::Run { exec, wait, kind, inside }
+            Op::Run { exec, wait, kind, inside: inside(&mut dice, numbers, depth) }
+        }
+        Choice::Attempt => {
+            let (exec, blocks, kind) = (dice.exec(), dice.below(2) == 1, dice.kind());
+            Op::Attempt { exec, blocks, kind, inside: inside(&mut dice, numbers, depth) }
         }
         Choice::Queue => {
             let verb = dice.pick(&[(2, Verb::Dispatch), (1, Verb::Spawn), (1, Verb::Execute)]);
@@ -249,6 +259,12 @@ fn op(numbers: &mut std::slice::Iter<'_, u64>, depth: usize) -> Option<Op> {
         Choice::DrainZero => Op::DrainZero(dice.exec()),
         Choice::ShutdownNow => Op::ShutdownNow(dice.exec()),
     })
+}
+
+/// What the driver does inside of a call.
+fn inside(dice: &mut Dice, numbers: &mut std::slice::Iter<'_, u64>, depth: usize) -> Vec<Op> {
+    let length = if depth < MAX_DEPTH { dice.pick(&[(4, 0), (2, 2), (2, 3), (1, 6)]) } else { 0 };
+    (0..length).map_while(|_| op(numbers, depth + 1)).collect()
 }
 
 fn setup(number: u64) -> Setup {

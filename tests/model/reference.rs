@@ -143,6 +143,8 @@ pub(crate) struct Model {
     pub(crate) execs: [Exec; 2],
     /// Tasks the driver is inside of: the executor, and whether the task has a permit of its own.
     pub(crate) frames: Vec<(usize, bool)>,
+    /// Attempts the driver is inside of, by executor; each has a frame of nobody's.
+    pub(crate) attempts: Vec<usize>,
     pub(crate) jobs: Vec<JobState>,
     max_threads: Option<usize>,
     /// Somebody may stand in a line and wait.
@@ -172,6 +174,7 @@ impl Model {
         Self {
             execs: [Exec::new(setup, 0), Exec::new(setup, 1)],
             frames: Vec::new(),
+            attempts: Vec::new(),
             jobs: Vec::new(),
             max_threads: setup.max_threads,
             may_wait: setup.may_wait(),
@@ -182,6 +185,21 @@ impl Model {
 
     pub(crate) fn add_job(&mut self, exec: usize, kind: Kind) {
         self.jobs.push(JobState { exec, kind, open: false, fate: Fate::Made });
+    }
+
+    /// The driver begins an attempt: it is inside of one task more, which is no executor's.
+    pub(crate) fn begin_attempt(&mut self, exec: usize) {
+        self.attempts.push(exec);
+        self.frames.push((usize::MAX, false));
+    }
+
+    pub(crate) fn end_attempt(&mut self) {
+        self.attempts.pop();
+        self.frames.pop();
+    }
+
+    pub(crate) fn attempts(&self, exec: usize) -> usize {
+        self.attempts.iter().filter(|of| **of == exec).count()
     }
 
     pub(crate) fn is_inside(&self, exec: usize) -> bool {

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 static SEEN: Mutex<BTreeMap<&str, u64>> = Mutex::new(BTreeMap::new());
 
 /// What a run of the default length meets at least once; mostly hundreds of times.
-const MUST_BE_SEEN: [&str; 26] = [
+const MUST_BE_SEEN: [&str; 29] = [
     "run nested",
     "run at once",
     "run waits in line",
@@ -34,6 +34,9 @@ const MUST_BE_SEEN: [&str; 26] = [
     "join with gates opened",
     "join refused: Deadlock",
     "unrun ran",
+    "attempt done",
+    "attempt blocks",
+    "attempt refused",
 ];
 
 pub(crate) fn note(what: &'static str) {

@@ -163,6 +163,10 @@ impl Executor {
     /// Closes, and takes the queued tasks out, oldest first: each can be run or dropped. What runs goes on;
     /// waiting threads get [`Reason::Closed`](crate::Reason::Closed).
     ///
+    /// Tasks that borrow never come out. Those of a [`scope`](Self::scope) end before this returns, their closures
+    /// dropped, as [`JoinError::Closed`](crate::JoinError::Closed); those of [`run_all`](Self::run_all) go back to
+    /// its caller. Both are counted as `unrun`.
+    ///
     /// ```
     /// let exec = work_permit::Pool::global().executor("paused").limit(0).build()?;
     /// exec.execute(|| ()).unwrap();

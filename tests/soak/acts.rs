@@ -4,17 +4,19 @@
 use crate::end::end_one;
 use crate::round::{Room, Round};
 use crate::support::Numbers;
-use crate::tally::add;
+use crate::tally::{add, get};
 use crate::watchdog;
 use crate::work::{
     self, Inside, Product, Work, is_inside, may_join_child, may_wait_for, quietly, with_guard_noted,
 };
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use work_permit::{Dispatched, Executor, JoinError, JoinHandle, Operations, Permit, Reason};
-use work_permit::{Rejected, fitness};
+use work_permit::{
+    Dispatched, Executor, JoinError, JoinHandle, Operations, Permit, Reason, Rejected,
+    ScopedJoinHandle, fitness,
+};
 
 pub(crate) fn act(round: &Arc<Round>, numbers: &mut Numbers, depth: u32) {
     watchdog::moved();
@@ -22,11 +24,12 @@ pub(crate) fn act(round: &Arc<Round>, numbers: &mut Numbers, depth: u32) {
     let Some(exec) = room.executor() else {
         return handle(round, numbers);
     };
-    match numbers.below(16) {
+    match numbers.below(17) {
         0..4 => run(round, room, &exec, numbers, depth),
         4..9 => queue(round, room, &exec, numbers, depth),
         9..11 => guard(round, room, &exec, numbers, depth),
         11..15 => handle(round, numbers),
+        15 => scope(round, room, &exec, numbers, depth),
         _ if depth > 0 && numbers.one_in(200) => end_one(round, numbers),
         _ if depth < 3 && numbers.one_in(2) => described(round, numbers, depth),
         _ => look(room, &exec),
@@ -123,6 +126,42 @@ fn keep(round: &Arc<Round>, room: &Room, handle: JoinHandle<Product>, numbers: &
         }
         1 => drop(handle),
         _ => round.handles.lock().unwrap().push((room.number, handle)),
+    }
+}
+
+/// Tasks that borrow, and are waited for.
+fn scope(round: &Arc<Round>, room: &Room, exec: &Executor, numbers: &mut Numbers, depth: u32) {
+    if !may_wait_for(round, room.number) && !may_join_child(room.number) {
+        return;
+    }
+    let (started, mut accepted) = (AtomicU64::new(0), 0);
+    let ends: Vec<_> = exec.scope(|s| {
+        let mut handles = Vec::new();
+        for _ in 0..1 + numbers.below(3) {
+            let (work, started) = (Work::new(round, room.number, numbers, depth), &started);
+            let body = move || {
+                add(started);
+                work.go()
+            };
+            match s.spawn(body).map_err(split) {
+                Ok(handle) => handles.push(handle),
+                Err(reason) => room.tally.refused(reason),
+            }
+        }
+        accepted = handles.len();
+        handles.into_iter().map(ScopedJoinHandle::join).collect()
+    });
+    let mut ran = accepted as u64;
+    for end in ends {
+        add(&room.tally.accepted);
+        if matches!(end, Err(JoinError::Closed)) {
+            add(&room.tally.unrun);
+            ran -= 1;
+        }
+        joined(room, end);
+    }
+    if get(&started) != ran {
+        watchdog::fail("a scope lost a task");
     }
 }
 

@@ -11,13 +11,12 @@ use std::cell::Cell;
 use std::ptr;
 use std::time::Instant;
 
-/// Looks at an empty run queue before a searcher rests. After `SEARCH_SPINS` of them it lets others have the core,
-/// who may be about to queue more: some ten microseconds in all, where sleep and wake-up take more than that.
+/// What a searcher does between its looks at an empty run queue, before it rests: it spins, then lets others have
+/// the core, who may be about to queue more. Some ten microseconds in all, where sleep and wake-up take more.
 #[cfg(not(work_permit_loom))]
-const SEARCH_ROUNDS: u32 = 96;
+const SEARCH: (u32, u32) = (64, 32);
 #[cfg(work_permit_loom)]
-const SEARCH_ROUNDS: u32 = 0;
-const SEARCH_SPINS: u32 = 64;
+const SEARCH: (u32, u32) = (0, 0);
 
 local! {
     /// The pool that this thread works for.
@@ -109,17 +108,18 @@ impl<'a> Worker<'a> {
     }
 
     fn search(&self) -> Role {
-        for round in 0..=SEARCH_ROUNDS {
+        let (spins, yields) = SEARCH;
+        let spins = (0..spins).map(|_| spin_hint as fn());
+        let mut pauses = spins.chain((0..yields).map(|_| yield_now as fn()));
+        loop {
             if let Some(token) = self.pool.run_queue.pop() {
                 return self.run(token);
             }
-            if round < SEARCH_ROUNDS.min(SEARCH_SPINS) {
-                spin_hint();
-            } else if round < SEARCH_ROUNDS {
-                yield_now();
+            match pauses.next() {
+                Some(pause) => pause(),
+                None => return Role::Rest { searched: true },
             }
         }
-        Role::Rest { searched: true }
     }
 
     /// Serves until the run queue is empty.

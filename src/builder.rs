@@ -59,6 +59,8 @@ pub struct ExecutorBuilder {
     requires: Operations,
     record_waits: bool,
     leases: bool,
+    parent: Option<Executor>,
+    is_strand: bool,
 }
 
 impl ExecutorBuilder {
@@ -75,7 +77,24 @@ impl ExecutorBuilder {
             record_waits: false,
             // Models of leases name their slots; everywhere else leases would only multiply them.
             leases: cfg!(not(work_permit_loom)),
+            parent: None,
+            is_strand: false,
         }
+    }
+
+    /// A child starts from what its parent asks of threads.
+    pub(crate) fn child(parent: &Executor, name: String) -> Self {
+        let settings = &parent.engine().settings;
+        Self {
+            max_inline_depth: settings.max_inline_depth,
+            inline: if settings.never_inline { Inline::Never } else { Inline::WhenFree },
+            parent: Some(parent.clone()),
+            ..Self::new(parent.pool().clone(), name)
+        }
+    }
+
+    pub(crate) fn strand(parent: &Executor, name: String) -> Self {
+        Self { limit: 1, max_overtakes: 0, is_strand: true, ..Self::child(parent, name) }
     }
 
     /// How many tasks may run at a time, inline ones and guards included. 0 pauses: work queues until the limit
@@ -222,36 +241,52 @@ impl ExecutorBuilder {
     /// assert!(error.to_string().contains("max_overtakes 65536"));
     /// ```
     pub fn build(self) -> Result<Executor, ConfigError> {
-        check_limit(self.limit)?;
-        let Ok(max_overtakes) = u16::try_from(self.max_overtakes) else {
-            let asked = self.max_overtakes;
+        check_limit(self.limit, self.is_strand)?;
+        let asked = self.max_overtakes;
+        if self.is_strand && asked > 0 {
+            return Err(ConfigError::new(format!("max_overtakes {asked} of a strand, which is strict")));
+        }
+        let Ok(max_overtakes) = u16::try_from(asked) else {
             return Err(ConfigError::new(format!(
                 "max_overtakes {asked} is more than the largest, {MAX_OVERTAKES}"
             )));
         };
+        let above = self.parent.as_ref().map(|parent| parent.engine().settings.requires);
         let settings = Settings {
             name: self.name.into_boxed_str(),
             max_inline_depth: self.max_inline_depth,
             never_inline: self.inline == Inline::Never,
-            requires: self.requires,
+            requires: self.requires | above.unwrap_or_default(),
             record_waits: self.record_waits,
             leases: self.leases,
+            is_strand: self.is_strand,
         };
+        if let Some(parent) = self.parent {
+            let (limit, capacity) = (self.limit, self.queue_capacity);
+            let engine =
+                Engine::new_child(settings, limit, max_overtakes, capacity, parent.engine());
+            return Ok(Executor::from_parts(engine, self.pool, Some(parent)));
+        }
         let pool = Arc::clone(self.pool.core());
         let engine = Engine::new(settings, self.limit, max_overtakes, self.queue_capacity, pool);
         let member: Weak<Engine> = Arc::downgrade(&engine);
         if !self.pool.core().admit(member as Weak<dyn Member>) {
             return Err(ConfigError::new("the pool is shut down".to_owned()));
         }
-        Ok(Executor::from_parts(engine, self.pool))
+        Ok(Executor::from_parts(engine, self.pool, None))
     }
 }
 
-/// Refuses a limit that no executor can have.
-pub(crate) fn check_limit(limit: usize) -> Result<(), ConfigError> {
+/// Refuses a limit that no executor can have, or no strand.
+pub(crate) fn check_limit(limit: usize, is_strand: bool) -> Result<(), ConfigError> {
     if limit > MAX_LIMIT {
         return Err(ConfigError::new(format!(
             "limit {limit} is more than the largest, {MAX_LIMIT}"
+        )));
+    }
+    if is_strand && limit > 1 {
+        return Err(ConfigError::new(format!(
+            "limit {limit} of a strand, which runs one task at a time"
         )));
     }
     Ok(())

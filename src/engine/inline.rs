@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::Engine;
+use super::child::ALL_LEVELS;
 use crate::counters::{Kind, Slot, Why};
 use crate::gate::{Denied, Grant};
 use crate::lease::Mark;
@@ -18,10 +19,17 @@ pub(crate) struct Entered<'a> {
     grant: Grant,
 }
 
-impl Entered<'_> {
+impl<'a> Entered<'a> {
+    pub(super) fn new(engine: &'a Arc<Engine>, slot: Option<&'a Slot>, grant: Grant) -> Self {
+        Self { engine, slot, grant }
+    }
+
     /// Runs `f` under the permit.
     #[inline]
     pub(crate) fn run<R>(self, f: impl FnOnce() -> R) -> R {
+        if let Grant::Below(levels) = self.grant {
+            return self.engine.run_in_child(Kind::Inline, levels, Id::NONE, f);
+        }
         let kind = if self.grant == Grant::Leased { Kind::Leased } else { Kind::Inline };
         self.engine.run_counted(self.slot, kind, Some(self.grant), Id::NONE, f)
     }
@@ -90,9 +98,13 @@ impl Engine {
         }
     }
 
-    /// A permit of the word, if one is free for a caller that does not stand in the queue.
+    /// A permit of the word, if one is free for a caller that does not stand in the queue. A child's comes with one
+    /// of each level above it.
     #[inline]
     pub(crate) fn try_take(self: &Arc<Self>) -> Result<(), Refusal> {
+        if self.is_child() {
+            return self.take_levels(ALL_LEVELS);
+        }
         let mark = self.gate.lease_mark();
         match self.gate.try_take() {
             Ok(how) => {
@@ -124,7 +136,10 @@ impl Engine {
     /// A permit for an inline run, if there is one for a caller that does not stand in the queue.
     #[inline]
     pub(crate) fn enter(self: &Arc<Self>) -> Result<Entered<'_>, Refusal> {
-        let slot = self.counters.slot();
+        if self.is_child() {
+            return self.enter_child();
+        }
+        let slot = self.gate.slot();
         match self.gate.enter(slot) {
             Ok(grant) => {
                 if grant == Grant::Taken(Take::Overtook) {
@@ -152,14 +167,20 @@ impl Engine {
     /// The caller has a permit of the word, for an inline run.
     #[inline]
     pub(crate) fn entered(self: &Arc<Self>) -> Entered<'_> {
-        let slot = self.counters.slot();
+        if self.is_child() {
+            return Entered::new(self, None, Grant::Below(self.levels_to_run()));
+        }
+        let slot = self.gate.slot();
         Entered { engine: self, slot, grant: Grant::Taken(Take::Taken) }
     }
 
     /// Runs `f` as part of the executor; a permit is the caller's to have and to give back.
     #[inline]
     pub(crate) fn run_here<R>(self: &Arc<Self>, kind: Kind, task: Id, f: impl FnOnce() -> R) -> R {
-        self.run_counted(self.counters.slot(), kind, None, task, f)
+        if self.is_child() {
+            return self.run_in_child(kind, 0, task, f);
+        }
+        self.run_counted(self.gate.slot(), kind, None, task, f)
     }
 
     /// Runs an attempt: under no permit, inside of no executor, counted as a task when it is done.
@@ -168,7 +189,7 @@ impl Engine {
         self: &Arc<Self>,
         attempt: impl FnOnce() -> Result<R, Rest>,
     ) -> Result<R, Rest> {
-        let slot = self.counters.slot();
+        let slot = if self.is_child() { None } else { self.gate.slot() };
         let result = self.run_counted(slot, Kind::Attempt, None, Id::NONE, attempt);
         if result.is_ok() {
             self.counters.attempt_done(slot);

@@ -1,7 +1,7 @@
 //! The way in and out for inline runs, with leases.
 #![forbid(unsafe_code)]
 
-use super::{Errand, Gate, Grant, Inner, Ledger};
+use super::{Errand, Gate, Grant, Inner, Ledger, Work};
 use crate::counters::Slot;
 use crate::lease::{Begin, End, Mark};
 use crate::permits::state::{Duty, Refusal};
@@ -16,7 +16,7 @@ pub(crate) enum Denied {
     InHand,
 }
 
-impl<T, L: Ledger> Gate<T, L> {
+impl<T: Work, L: Ledger> Gate<T, L> {
     /// A permit for a caller that does not stand in the line: the one leased to his thread, or one of the word.
     #[inline]
     pub(crate) fn enter(&self, slot: Option<&Slot>) -> Result<Grant, Denied> {
@@ -38,7 +38,7 @@ impl<T, L: Ledger> Gate<T, L> {
         let end = match (slot, grant) {
             (Some(slot), Grant::Leased) => slot.lease.end(&self.leases),
             (Some(slot), Grant::Taken(_)) => slot.lease.keep(&self.leases, || self.is_calm()),
-            (None, _) => End::GiveBack,
+            (None, _) | (_, Grant::Below(_)) => End::GiveBack,
         };
         match end {
             End::Done => Errand::Nothing,

@@ -96,6 +96,11 @@ impl<'a> Worker<'a> {
         self.pool.submit_to_self(token);
     }
 
+    /// What was kept can start before this worker looks for it.
+    pub(crate) fn share_what_is_kept(&self) {
+        self.pool.see_to_run_queue();
+    }
+
     /// Others wait for a worker than the one executor that has `ours` tokens in the run queue.
     pub(crate) fn is_wanted_elsewhere(&self, ours: usize) -> bool {
         !self.pool.run_queue.is_empty() && self.pool.run_queue.len() > ours

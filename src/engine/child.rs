@@ -149,7 +149,8 @@ impl Engine {
                 Ok(Take::Overtook) => overtook |= 1_u64.checked_shl(n as u32).unwrap_or(0),
                 Err(refusal) => {
                     self.give_untouched(n);
-                    return Err(refusal);
+                    let closed = self.levels(many).any(|engine| engine.is_closed_itself());
+                    return Err(if closed { Refusal::Closed } else { refusal });
                 }
             }
         }
@@ -159,6 +160,10 @@ impl Engine {
         }
         self.note_taken(many);
         Ok(())
+    }
+
+    fn is_closed_itself(&self) -> bool {
+        if self.is_child() { self.level.is_closed() } else { self.gate.is_closed() }
     }
 
     /// Permits that were taken for nothing go back.

@@ -51,6 +51,10 @@ impl Level {
         }
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.word.peek().is_closed()
+    }
+
     pub(crate) fn limit(&self) -> usize {
         self.limit.load(Relaxed) as usize
     }

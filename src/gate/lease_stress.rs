@@ -20,7 +20,7 @@ impl Ledger for NoLedger {
 
 /// There are no children here.
 #[derive(Clone)]
-enum NoKin {}
+pub(crate) enum NoKin {}
 
 impl Kin for NoKin {
     fn level(&self) -> &Level {

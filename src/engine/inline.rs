@@ -4,30 +4,14 @@
 use super::Engine;
 use crate::counters::{Kind, Slot, Why};
 use crate::gate::{Denied, Grant};
-use crate::lease::Mark;
+use crate::lease::{Begin, Mark};
 use crate::permits::state::{Refusal, Take};
 use crate::sync::Arc;
 use crate::task::context::{self, Id, Standing};
 use std::mem;
 
-/// A permit for an inline run. It goes back when the run ends, also by a panic.
-#[must_use = "the permit goes back only after `run`"]
-pub(crate) struct Entered<'a> {
-    engine: &'a Arc<Engine>,
-    slot: Option<&'a Slot>,
-    grant: Grant,
-}
-
-impl Entered<'_> {
-    /// Runs `f` under the permit.
-    #[inline]
-    pub(crate) fn run<R>(self, f: impl FnOnce() -> R) -> R {
-        let kind = if self.grant == Grant::Leased { Kind::Leased } else { Kind::Inline };
-        self.engine.run_counted(self.slot, kind, Some(self.grant), Id::NONE, f)
-    }
-}
-
-/// A run on its way: counted, and its permit given back, at its end. It is dropped only by a panic.
+/// A run on its way: counted, and its permit given back, at its end.
+#[derive(Clone, Copy)]
 struct Run<'a> {
     engine: &'a Arc<Engine>,
     slot: Option<&'a Slot>,
@@ -38,28 +22,32 @@ struct Run<'a> {
 
 impl Run<'_> {
     #[inline(always)]
-    fn finish(self) {
-        self.end();
-        mem::forget(self);
-    }
-
-    #[inline(always)]
-    fn end(&self) {
+    fn end(self) {
         self.engine.counters.end(self.slot, self.kind);
         if let Some(grant) = self.grant {
             self.engine.carry_out(self.engine.gate.exit(self.slot, grant));
         }
     }
-}
 
-impl Drop for Run<'_> {
     #[cold]
-    fn drop(&mut self) {
+    #[inline(never)]
+    fn end_by_panic(self) {
         self.engine.counters.panicked();
         if self.kind == Kind::Attempt {
             self.engine.counters.attempt_done(self.slot);
         }
         self.end();
+    }
+}
+
+/// Ends a run by a panic, unless forgotten. Both are values that nobody has the address of, so they stay in
+/// registers: on the stack, a copy of what was just written would wait for longer than all the rest takes.
+struct ByPanic<'a>(Run<'a>);
+
+impl Drop for ByPanic<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.end_by_panic();
     }
 }
 
@@ -121,23 +109,55 @@ impl Engine {
         Err(refusal)
     }
 
-    /// A permit for an inline run, if there is one for a caller that does not stand in the queue.
+    /// Runs `f` here if there is a permit for a caller that does not stand in the queue.
     #[inline]
-    pub(crate) fn enter(self: &Arc<Self>) -> Result<Entered<'_>, Refusal> {
+    pub(crate) fn run_inline<F, R>(self: &Arc<Self>, f: F) -> Result<R, (F, Refusal)>
+    where
+        F: FnOnce() -> R,
+    {
         let slot = self.counters.slot();
-        match self.gate.enter(slot) {
-            Ok(grant) => {
-                if grant == Grant::Taken(Take::Overtook) {
-                    self.counters.overtook();
-                }
-                Ok(Entered { engine: self, slot, grant })
+        match self.gate.begin(slot) {
+            Begin::Leased => {
+                let grant = Some(Grant::Leased);
+                Ok(self.run_counted(slot, Kind::Leased, grant, Id::NONE, f))
+            }
+            begin => self.run_from_word(slot, begin, f),
+        }
+    }
+
+    // Out of the way of a run under a lease, which is so short that registers saved for this would count.
+    #[inline(never)]
+    fn run_from_word<F, R>(
+        self: &Arc<Self>,
+        slot: Option<&Slot>,
+        begin: Begin,
+        f: F,
+    ) -> Result<R, (F, Refusal)>
+    where
+        F: FnOnce() -> R,
+    {
+        match self.enter_word(begin) {
+            Ok(take) => {
+                let grant = Some(Grant::Taken(take));
+                Ok(self.run_counted(slot, Kind::Inline, grant, Id::NONE, f))
+            }
+            Err(refusal) => Err((f, refusal)),
+        }
+    }
+
+    #[inline]
+    fn enter_word(self: &Arc<Self>, begin: Begin) -> Result<Take, Refusal> {
+        match self.gate.enter_word(begin) {
+            Ok(take) => {
+                self.note(take);
+                Ok(take)
             }
             Err(denied) => self.enter_slow(denied),
         }
     }
 
     #[cold]
-    fn enter_slow(self: &Arc<Self>, denied: Denied) -> Result<Entered<'_>, Refusal> {
+    fn enter_slow(self: &Arc<Self>, denied: Denied) -> Result<Take, Refusal> {
         match denied {
             Denied::Refused(refusal, mark) => self.take_recalled(refusal, mark)?,
             Denied::InHand if self.gate.is_calm() => {}
@@ -146,14 +166,14 @@ impl Engine {
                 self.try_take()?;
             }
         }
-        Ok(self.entered())
+        Ok(Take::Taken)
     }
 
-    /// The caller has a permit of the word, for an inline run.
+    /// Runs `f` here under a permit of the word, which the caller has and which goes back at the end.
     #[inline]
-    pub(crate) fn entered(self: &Arc<Self>) -> Entered<'_> {
-        let slot = self.counters.slot();
-        Entered { engine: self, slot, grant: Grant::Taken(Take::Taken) }
+    pub(crate) fn run_taken<R>(self: &Arc<Self>, f: impl FnOnce() -> R) -> R {
+        let grant = Some(Grant::Taken(Take::Taken));
+        self.run_counted(self.counters.slot(), Kind::Inline, grant, Id::NONE, f)
     }
 
     /// Runs `f` as part of the executor; a permit is the caller's to have and to give back.
@@ -176,8 +196,9 @@ impl Engine {
         result
     }
 
-    /// The one run function: context, counters, panic, permit.
-    #[inline]
+    /// The one run function: context, counters, panic, permit. Inlined, so that what is known of a run (its kind,
+    /// its grant) is not asked again.
+    #[inline(always)]
     fn run_counted<R>(
         self: &Arc<Self>,
         slot: Option<&Slot>,
@@ -188,10 +209,12 @@ impl Engine {
     ) -> R {
         self.counters.begin(slot, kind);
         let run = Run { engine: self, slot, kind, grant };
+        let by_panic = ByPanic(run);
         let own_permit = !matches!(kind, Kind::Nested | Kind::JoinedNested | Kind::Attempt);
         let executor = if kind == Kind::Attempt { Id::NONE } else { self.id() };
         let result = context::enter(executor, task, own_permit, f);
-        run.finish();
+        mem::forget(by_panic);
+        run.end();
         result
     }
 }

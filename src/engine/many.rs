@@ -4,7 +4,7 @@
 use super::Engine;
 use crate::counters::Why;
 use crate::error::Reason;
-use crate::gate::{Errand, NotQueued};
+use crate::gate::NotQueued;
 use crate::line::Ticket;
 use crate::sync::{Arc, with_parker};
 use crate::task::cell::Task;
@@ -27,21 +27,17 @@ impl Engine {
         let mut tickets = Vec::with_capacity(tasks.len());
         let came_ns = self.waits.now_ns();
         while tasks.len() > 0 {
-            let pushed = match self.gate.push_many(tasks, CHUNK, &mut tickets, came_ns) {
-                Err(NotQueued::NoThread) if self.pool.hold_thread() => {
-                    let pushed = self.gate.push_many(tasks, CHUNK, &mut tickets, came_ns);
-                    self.pool.settle();
-                    pushed
+            let mut push = || self.gate.push_many(tasks, CHUNK, &mut tickets, came_ns);
+            let pushed = match push() {
+                Err(NotQueued::NoThread) => {
+                    self.with_thread((), |()| push()).unwrap_or(Err(NotQueued::NoThread))
                 }
                 pushed => pushed,
             };
             let Ok(errand) = pushed else {
                 break;
             };
-            self.carry_out(errand);
-            if errand == Errand::Nothing {
-                self.pool.ask_again_if_short();
-            }
+            self.after_push(errand);
         }
         self.counters.queued_many(why, tickets.len());
         tickets

@@ -191,6 +191,16 @@ impl Engine {
         }
     }
 
+    /// Tries again with a thread that stays until it has been tried. `Err`: no thread is to be had.
+    fn with_thread<A, R>(&self, arg: A, again: impl FnOnce(A) -> R) -> Result<R, A> {
+        if !self.pool.hold_thread() {
+            return Err(arg);
+        }
+        let answer = again(arg);
+        self.pool.settle();
+        Ok(answer)
+    }
+
     #[inline]
     fn after_push(self: &Arc<Self>, errand: Errand) {
         self.carry_out(errand);
@@ -207,15 +217,13 @@ impl Engine {
         came_ns: u64,
         refusal: NotQueued,
     ) -> Result<Ticket, (Task, Reason)> {
-        let refused = match refusal {
-            NotQueued::NoThread if self.pool.hold_thread() => {
-                let pushed = self.gate.push(task, came_ns);
-                self.pool.settle();
-                pushed
-            }
+        let pushed = match refusal {
+            NotQueued::NoThread => self
+                .with_thread(task, |task| self.gate.push(task, came_ns))
+                .unwrap_or_else(|task| Err((task, refusal))),
             _ => Err((task, refusal)),
         };
-        match refused {
+        match pushed {
             Ok((ticket, errand)) => {
                 self.counters.queued(why);
                 self.after_push(errand);

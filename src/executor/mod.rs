@@ -109,6 +109,23 @@ impl Executor {
         Rejected::new(task, reason)
     }
 
+    /// Runs `f` at once inside of a task, refuses it on a thread that is not fit, else does what `outside` says.
+    #[inline]
+    fn run_as_it_stands<F, R>(
+        &self,
+        f: F,
+        outside: impl FnOnce(F) -> Result<R, Rejected<F>>,
+    ) -> Result<R, Rejected<F>>
+    where
+        F: FnOnce() -> R,
+    {
+        match self.engine().standing() {
+            Standing::Outside => outside(f),
+            Standing::Inside => Ok(self.run_nested(f)),
+            Standing::Unfit => Err(self.reject(f, Reason::NotFit)),
+        }
+    }
+
     #[inline]
     fn run_nested<R>(&self, f: impl FnOnce() -> R) -> R {
         self.engine().run_here(Kind::Nested, Id::NONE, f)
@@ -134,16 +151,12 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        match self.engine().standing() {
-            Standing::Outside => {}
-            Standing::Inside => return Ok(self.run_nested(f)),
-            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
-        }
-        match self.engine().enter() {
-            Ok(entered) => Ok(entered.run(f)),
-            Err(Refusal::Saturated) => Err(self.reject(f, Reason::Saturated)),
-            Err(Refusal::Closed) => Err(self.reject(f, Reason::Closed)),
-        }
+        self.run_as_it_stands(f, |f| {
+            self.engine().run_inline(f).map_err(|(f, refusal)| match refusal {
+                Refusal::Saturated => self.reject(f, Reason::Saturated),
+                Refusal::Closed => self.reject(f, Reason::Closed),
+            })
+        })
     }
 
     /// Runs `f` here; with no permit free this thread first waits its turn in the queue. `f` may borrow.
@@ -167,15 +180,9 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        match self.engine().standing() {
-            Standing::Outside => {}
-            Standing::Inside => return Ok(self.run_nested(f)),
-            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
-        }
-        match self.engine().enter() {
-            Ok(entered) => Ok(entered.run(f)),
-            Err(_) => self.run_waiting(f, None),
-        }
+        self.run_as_it_stands(f, |f| {
+            self.engine().run_inline(f).or_else(|(f, _)| self.run_waiting(f, None))
+        })
     }
 
     #[cold]
@@ -184,7 +191,7 @@ impl Executor {
         F: FnOnce() -> R,
     {
         match self.engine().wait_for_permit(deadline) {
-            Ok(()) => Ok(self.engine().entered().run(f)),
+            Ok(()) => Ok(self.engine().run_taken(f)),
             Err(reason) => Err(self.reject(f, reason)),
         }
     }
@@ -210,15 +217,10 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        match self.engine().standing() {
-            Standing::Outside => {}
-            Standing::Inside => return Ok(self.run_nested(f)),
-            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
-        }
-        match self.take_timeout(timeout) {
-            Ok(()) => Ok(self.engine().entered().run(f)),
+        self.run_as_it_stands(f, |f| match self.take_timeout(timeout) {
+            Ok(()) => Ok(self.engine().run_taken(f)),
             Err(reason) => Err(self.reject(f, reason)),
-        }
+        })
     }
 
     /// Runs `f` here if this thread may, else queues it.
@@ -267,11 +269,10 @@ impl Executor {
             Ok(_) => {}
             Err(why) => return Err((f, NotHere::Queue(why))),
         }
-        match self.engine().enter() {
-            Ok(entered) => Ok(entered.run(f)),
-            Err(Refusal::Saturated) => Err((f, NotHere::Queue(Why::NoPermit))),
-            Err(Refusal::Closed) => Err((f, NotHere::Closed)),
-        }
+        self.engine().run_inline(f).map_err(|(f, refusal)| match refusal {
+            Refusal::Saturated => (f, NotHere::Queue(Why::NoPermit)),
+            Refusal::Closed => (f, NotHere::Closed),
+        })
     }
 
     #[cold]

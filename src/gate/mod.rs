@@ -1,7 +1,8 @@
 //! The gate: the permit word and the line behind it, with the one admission function.
 //!
-//! A free permit is taken on the word alone. Everything else happens under the line's lock, and ends in one of
-//! two answers: nothing is left to do, or the token (I5 of [`crate::permits::state`]) needs a worker.
+//! A free permit is taken on the word alone, and behind tasks that wait a task comes in by a lock of its own
+//! (`intake`). Everything else happens under the line's lock, and ends in one of two answers: nothing is left to
+//! do, or the token (I5 of [`crate::permits::state`]) needs a worker.
 //!
 //! # How waiting work is never forgotten
 //! Each event that could let work start (a permit given back, a raised limit, an arrival, a departure) either

@@ -1,7 +1,7 @@
 //! The builder of executors. A value that makes no sense is refused by `build`, which names it.
 #![forbid(unsafe_code)]
 
-use crate::engine::{Engine, Settings};
+use crate::engine::{Engine, Plan, Settings};
 use crate::error::ConfigError;
 use crate::executor::Executor;
 use crate::operations::Operations;
@@ -86,7 +86,7 @@ impl ExecutorBuilder {
     pub(crate) fn child(parent: &Executor, name: String) -> Self {
         let settings = &parent.engine().settings;
         Self {
-            max_inline_depth: settings.max_inline_depth,
+            max_inline_depth: settings.max_inline_depth as usize,
             inline: if settings.never_inline { Inline::Never } else { Inline::WhenFree },
             parent: Some(parent.clone()),
             ..Self::new(parent.pool().clone(), name)
@@ -98,7 +98,7 @@ impl ExecutorBuilder {
     }
 
     /// How many tasks may run at a time, inline ones and guards included. 0 pauses: work queues until the limit
-    /// is raised. Default: the available parallelism.
+    /// is raised. Default: the available parallelism; of a strand 1, and no other is taken but 0.
     ///
     /// ```
     /// let paused = work_permit::Pool::new().executor("paused").limit(0).build()?;
@@ -137,12 +137,12 @@ impl ExecutorBuilder {
     }
 
     /// How many times in a row a call on its caller's thread may start ahead of waiting work. 0 is strict: while
-    /// anything waits, every call queues. Default: 256.
+    /// anything waits, every call queues. Default: 256; a strand is strict.
     ///
     /// A larger number keeps callers running where a hand-over would cost a thread switch for each task, at the
-    /// price of a longer wait in the queue: at most so many starts more. With eight callers of 1 to 10 µs of work
-    /// on two permits and two cores, 16 costs a third of the rate and sends most callers to sleep, 256 next to
-    /// nothing; from 1,024 on some callers get less than half of the others' share.
+    /// price of a longer wait in the queue: at most so many starts more. Measured on two cores with two permits: 16
+    /// costs eight callers of 1 µs of work a third of the rate and sends most of them to sleep, with 10 µs an
+    /// eighth; 256 costs next to nothing; from 1,024 on some callers get as little as half of the mean.
     ///
     /// ```
     /// let fair = work_permit::Pool::new().executor("fair").max_overtakes(0).build()?;
@@ -201,7 +201,7 @@ impl ExecutorBuilder {
 
     /// Whether a permit may stay with its thread between two inline runs while nothing waits. It saves the
     /// atomic operations of taking it and giving it back, and changes no answer. Default: yes. The switch is
-    /// there to compare.
+    /// there to compare. A child keeps none, whatever is said here.
     ///
     /// ```
     /// let plain = work_permit::Pool::new().executor("word only").leases(false).build()?;
@@ -254,21 +254,24 @@ impl ExecutorBuilder {
         let above = self.parent.as_ref().map(|parent| parent.engine().settings.requires);
         let settings = Settings {
             name: self.name.into_boxed_str(),
-            max_inline_depth: self.max_inline_depth,
+            max_inline_depth: u32::try_from(self.max_inline_depth).unwrap_or(u32::MAX),
             never_inline: self.inline == Inline::Never,
             requires: self.requires | above.unwrap_or_default(),
-            record_waits: self.record_waits,
-            leases: self.leases,
             is_strand: self.is_strand,
         };
+        let plan = Plan {
+            limit: self.limit,
+            max_overtakes,
+            capacity: self.queue_capacity,
+            record_waits: self.record_waits,
+            leases: self.leases,
+        };
         if let Some(parent) = self.parent {
-            let (limit, capacity) = (self.limit, self.queue_capacity);
-            let engine =
-                Engine::new_child(settings, limit, max_overtakes, capacity, parent.engine());
+            let engine = Engine::new_child(settings, &plan, parent.engine());
             return Ok(Executor::from_parts(engine, self.pool, Some(parent)));
         }
         let pool = Arc::clone(self.pool.core());
-        let engine = Engine::new(settings, self.limit, max_overtakes, self.queue_capacity, pool);
+        let engine = Engine::new(settings, &plan, pool);
         let member: Weak<Engine> = Arc::downgrade(&engine);
         if !self.pool.core().admit(member as Weak<dyn Member>) {
             return Err(ConfigError::new("the pool is shut down".to_owned()));

@@ -8,10 +8,9 @@
 //! a run needs those below it only. A guard may outlive the task around it, so it takes all.
 #![forbid(unsafe_code)]
 
-use super::inline::Entered;
-use super::{Engine, Settings, Stored};
+use super::{Engine, Plan, Settings, Stored};
 use crate::counters::{Books, Counters, Kind};
-use crate::gate::{Errand, Grant, Kin, Level, Next, NotQueued, Work};
+use crate::gate::{Errand, Kin, Level, Next, NotQueued, Work};
 use crate::line::Ticket;
 use crate::permits::state::{Refusal, Take};
 use crate::pool::Serve;
@@ -75,13 +74,8 @@ impl Drop for Run<'_> {
 }
 
 impl Engine {
-    pub(crate) fn new_child(
-        settings: Settings,
-        limit: usize,
-        max_overtakes: u16,
-        capacity: usize,
-        parent: &Arc<Self>,
-    ) -> Arc<Self> {
+    pub(crate) fn new_child(settings: Settings, plan: &Plan, parent: &Arc<Self>) -> Arc<Self> {
+        let Plan { limit, max_overtakes, capacity, .. } = *plan;
         Arc::new(Self {
             id: Id::new_executor(),
             is_child: true,
@@ -90,7 +84,7 @@ impl Engine {
             parent: Some(Arc::clone(parent)),
             level: Level::new(limit, max_overtakes, capacity),
             counters: Counters::of_child(),
-            waits: Waits::new(settings.record_waits),
+            waits: Waits::new(plan.record_waits),
             settings,
         })
     }
@@ -204,12 +198,17 @@ impl Engine {
         self.levels(ALL_LEVELS).for_each(|engine| context::guard_left(engine.id()));
     }
 
-    /// Permits for an inline run of a child.
+    /// As [`run_inline`](Self::run_inline), of a child.
     #[inline(never)]
-    pub(super) fn enter_child(self: &Arc<Self>) -> Result<Entered<'_>, Refusal> {
+    pub(super) fn run_inline_in_child<F, R>(self: &Arc<Self>, f: F) -> Result<R, (F, Refusal)>
+    where
+        F: FnOnce() -> R,
+    {
         let levels = self.levels_to_run();
-        self.take_levels(levels)?;
-        Ok(Entered::new(self, None, Grant::Below(levels)))
+        match self.take_levels(levels) {
+            Ok(()) => Ok(self.run_in_child(Kind::Inline, levels, Id::NONE, f)),
+            Err(refusal) => Err((f, refusal)),
+        }
     }
 
     /// As [`run_here`](Self::run_here), of a child; `gives` so many permits back at the end.
@@ -284,16 +283,15 @@ impl Engine {
             }
             stored.publish();
         } else {
-            if has_token {
-                worker.keep(token());
-            }
-            next = self.gate.hand_on(|ours| worker.is_wanted_elsewhere(ours));
-            if next.is_some() && has_token {
-                // There may be more than what this worker goes on with.
-                worker.share_what_is_kept();
-            }
-            if next.is_none() && self.gate.give() == Errand::SendWorker {
-                worker.keep(token());
+            // The token, if there is one, is not in the run queue yet.
+            let ours = usize::from(has_token);
+            next = self.gate.hand_on(|tokens| worker.is_wanted_elsewhere(tokens.saturating_sub(ours)));
+            match &next {
+                // There is more than what this worker goes on with.
+                Some(next) if has_token && !next.token_ended => worker.share(token()),
+                Some(_) => {}
+                None if self.gate.give() == Errand::SendWorker || has_token => worker.keep(token()),
+                None => {}
             }
         }
         worker.finished_one();

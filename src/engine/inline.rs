@@ -5,37 +5,14 @@ use super::Engine;
 use super::child::ALL_LEVELS;
 use crate::counters::{Kind, Slot, Why};
 use crate::gate::{Denied, Grant};
-use crate::lease::Mark;
+use crate::lease::{Begin, Mark};
 use crate::permits::state::{Refusal, Take};
 use crate::sync::Arc;
 use crate::task::context::{self, Id, Standing};
 use std::mem;
 
-/// A permit for an inline run. It goes back when the run ends, also by a panic.
-#[must_use = "the permit goes back only after `run`"]
-pub(crate) struct Entered<'a> {
-    engine: &'a Arc<Engine>,
-    slot: Option<&'a Slot>,
-    grant: Grant,
-}
-
-impl<'a> Entered<'a> {
-    pub(super) fn new(engine: &'a Arc<Engine>, slot: Option<&'a Slot>, grant: Grant) -> Self {
-        Self { engine, slot, grant }
-    }
-
-    /// Runs `f` under the permit.
-    #[inline]
-    pub(crate) fn run<R>(self, f: impl FnOnce() -> R) -> R {
-        if let Grant::Below(levels) = self.grant {
-            return self.engine.run_in_child(Kind::Inline, levels, Id::NONE, f);
-        }
-        let kind = if self.grant == Grant::Leased { Kind::Leased } else { Kind::Inline };
-        self.engine.run_counted(self.slot, kind, Some(self.grant), Id::NONE, f)
-    }
-}
-
-/// A run on its way: counted, and its permit given back, at its end. It is dropped only by a panic.
+/// A run on its way: counted, and its permit given back, at its end.
+#[derive(Clone, Copy)]
 struct Run<'a> {
     engine: &'a Arc<Engine>,
     slot: Option<&'a Slot>,
@@ -46,28 +23,32 @@ struct Run<'a> {
 
 impl Run<'_> {
     #[inline(always)]
-    fn finish(self) {
-        self.end();
-        mem::forget(self);
-    }
-
-    #[inline(always)]
-    fn end(&self) {
+    fn end(self) {
         self.engine.counters.end(self.slot, self.kind);
         if let Some(grant) = self.grant {
             self.engine.carry_out(self.engine.gate.exit(self.slot, grant));
         }
     }
-}
 
-impl Drop for Run<'_> {
     #[cold]
-    fn drop(&mut self) {
+    #[inline(never)]
+    fn end_by_panic(self) {
         self.engine.counters.panicked();
         if self.kind == Kind::Attempt {
             self.engine.counters.attempt_done(self.slot);
         }
         self.end();
+    }
+}
+
+/// Ends a run by a panic, unless forgotten. Both are values that nobody has the address of, so they stay in
+/// registers: on the stack, a copy of what was just written would wait for longer than all the rest takes.
+struct ByPanic<'a>(Run<'a>);
+
+impl Drop for ByPanic<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.end_by_panic();
     }
 }
 
@@ -93,7 +74,7 @@ impl Engine {
         }
         match self.standing() {
             Standing::Unfit => Err(Why::NotFit),
-            _ if context::is_as_deep_as(self.settings.max_inline_depth) => Err(Why::TooDeep),
+            _ if context::is_as_deep_as(self.settings.max_inline_depth as usize) => Err(Why::TooDeep),
             standing => Ok(standing),
         }
     }
@@ -133,26 +114,58 @@ impl Engine {
         Err(refusal)
     }
 
-    /// A permit for an inline run, if there is one for a caller that does not stand in the queue.
+    /// Runs `f` here if there is a permit for a caller that does not stand in the queue.
     #[inline]
-    pub(crate) fn enter(self: &Arc<Self>) -> Result<Entered<'_>, Refusal> {
+    pub(crate) fn run_inline<F, R>(self: &Arc<Self>, f: F) -> Result<R, (F, Refusal)>
+    where
+        F: FnOnce() -> R,
+    {
         if self.is_child() {
-            return self.enter_child();
+            return self.run_inline_in_child(f);
         }
         let slot = self.gate.slot();
-        match self.gate.enter(slot) {
-            Ok(grant) => {
-                if grant == Grant::Taken(Take::Overtook) {
-                    self.counters.overtook();
-                }
-                Ok(Entered { engine: self, slot, grant })
+        match self.gate.begin(slot) {
+            Begin::Leased => {
+                let grant = Some(Grant::Leased);
+                Ok(self.run_counted(slot, Kind::Leased, grant, Id::NONE, f))
+            }
+            begin => self.run_from_word(slot, begin, f),
+        }
+    }
+
+    // Out of the way of a run under a lease, which is so short that registers saved for this would count.
+    #[inline(never)]
+    fn run_from_word<F, R>(
+        self: &Arc<Self>,
+        slot: Option<&Slot>,
+        begin: Begin,
+        f: F,
+    ) -> Result<R, (F, Refusal)>
+    where
+        F: FnOnce() -> R,
+    {
+        match self.enter_word(begin) {
+            Ok(take) => {
+                let grant = Some(Grant::Taken(take));
+                Ok(self.run_counted(slot, Kind::Inline, grant, Id::NONE, f))
+            }
+            Err(refusal) => Err((f, refusal)),
+        }
+    }
+
+    #[inline]
+    fn enter_word(self: &Arc<Self>, begin: Begin) -> Result<Take, Refusal> {
+        match self.gate.enter_word(begin) {
+            Ok(take) => {
+                self.note(take);
+                Ok(take)
             }
             Err(denied) => self.enter_slow(denied),
         }
     }
 
     #[cold]
-    fn enter_slow(self: &Arc<Self>, denied: Denied) -> Result<Entered<'_>, Refusal> {
+    fn enter_slow(self: &Arc<Self>, denied: Denied) -> Result<Take, Refusal> {
         match denied {
             Denied::Refused(refusal, mark) => self.take_recalled(refusal, mark)?,
             Denied::InHand if self.gate.is_calm() => {}
@@ -161,17 +174,17 @@ impl Engine {
                 self.try_take()?;
             }
         }
-        Ok(self.entered())
+        Ok(Take::Taken)
     }
 
-    /// The caller has a permit of the word, for an inline run.
+    /// Runs `f` here under a permit of the word, which the caller has and which goes back at the end.
     #[inline]
-    pub(crate) fn entered(self: &Arc<Self>) -> Entered<'_> {
+    pub(crate) fn run_taken<R>(self: &Arc<Self>, f: impl FnOnce() -> R) -> R {
         if self.is_child() {
-            return Entered::new(self, None, Grant::Below(self.levels_to_run()));
+            return self.run_in_child(Kind::Inline, self.levels_to_run(), Id::NONE, f);
         }
-        let slot = self.gate.slot();
-        Entered { engine: self, slot, grant: Grant::Taken(Take::Taken) }
+        let grant = Some(Grant::Taken(Take::Taken));
+        self.run_counted(self.gate.slot(), Kind::Inline, grant, Id::NONE, f)
     }
 
     /// Runs `f` as part of the executor; a permit is the caller's to have and to give back.
@@ -197,8 +210,9 @@ impl Engine {
         result
     }
 
-    /// The one run function: context, counters, panic, permit.
-    #[inline]
+    /// The one run function: context, counters, panic, permit. Inlined, so that what is known of a run (its kind,
+    /// its grant) is not asked again.
+    #[inline(always)]
     fn run_counted<R>(
         self: &Arc<Self>,
         slot: Option<&Slot>,
@@ -209,10 +223,12 @@ impl Engine {
     ) -> R {
         self.counters.begin(slot, kind);
         let run = Run { engine: self, slot, kind, grant };
+        let by_panic = ByPanic(run);
         let own_permit = !matches!(kind, Kind::Nested | Kind::JoinedNested | Kind::Attempt);
         let executor = if kind == Kind::Attempt { Id::NONE } else { self.id() };
         let result = context::enter(executor, task, own_permit, f);
-        run.finish();
+        mem::forget(by_panic);
+        run.end();
         result
     }
 }

@@ -28,21 +28,17 @@ impl Engine {
         let mut tickets = Vec::with_capacity(tasks.len());
         let came_ns = self.waits.now_ns();
         while tasks.len() > 0 {
-            let pushed = match self.push_many(tasks, &mut tickets, came_ns) {
-                Err(NotQueued::NoThread) if self.pool().hold_thread() => {
-                    let pushed = self.push_many(tasks, &mut tickets, came_ns);
-                    self.pool().settle();
-                    pushed
+            let mut push = || self.push_many(tasks, &mut tickets, came_ns);
+            let pushed = match push() {
+                Err(NotQueued::NoThread) => {
+                    self.with_thread((), |()| push()).unwrap_or(Err(NotQueued::NoThread))
                 }
                 pushed => pushed,
             };
             let Ok(errand) = pushed else {
                 break;
             };
-            self.carry_out(errand);
-            if errand == Errand::Nothing {
-                self.pool().ask_again_if_short();
-            }
+            self.after_push(errand);
         }
         self.counters.queued_many(why, tickets.len());
         tickets
@@ -106,7 +102,7 @@ impl Engine {
         }
     }
 
-    /// The permits of a run that is not [`Entered`](super::inline::Entered) go back.
+    /// The permits of a run that does not give them back itself go back.
     pub(crate) fn give_back_run(self: &Arc<Self>) {
         match self.is_child() {
             false => self.give_back(),

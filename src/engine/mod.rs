@@ -24,17 +24,26 @@ use crate::waits::Waits;
 use child::ALL_LEVELS;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What an executor is built with, apart from its gate.
+/// What an executor is, apart from its numbers. Small, since a child has it too.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) name: Box<str>,
-    pub(crate) max_inline_depth: usize,
-    pub(crate) never_inline: bool,
     /// What a thread must allow to run work inline.
     pub(crate) requires: Operations,
+    /// More than `u32` would hold is never reached.
+    pub(crate) max_inline_depth: u32,
+    pub(crate) never_inline: bool,
+    pub(crate) is_strand: bool,
+}
+
+/// What an executor is built with besides.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) limit: usize,
+    pub(crate) max_overtakes: u16,
+    pub(crate) capacity: usize,
     pub(crate) record_waits: bool,
     pub(crate) leases: bool,
-    pub(crate) is_strand: bool,
 }
 
 impl Settings {
@@ -75,16 +84,11 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(
-        settings: Settings,
-        limit: usize,
-        max_overtakes: u16,
-        capacity: usize,
-        pool: Arc<PoolCore>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(settings: Settings, plan: &Plan, pool: Arc<PoolCore>) -> Arc<Self> {
         let slots = counters::slots();
-        let leases = if settings.leases { Leases::new(Barrier::detect()) } else { Leases::off() };
+        let leases = if plan.leases { Leases::new(Barrier::detect()) } else { Leases::off() };
         let owed = OwedToPool(pool);
+        let Plan { limit, max_overtakes, capacity, .. } = *plan;
         let gate =
             Gate::with_leases(limit, max_overtakes, capacity, owed, leases, Arc::clone(&slots));
         Arc::new(Self {
@@ -95,7 +99,7 @@ impl Engine {
             parent: None,
             level: Level::new(0, 0, 0),
             counters: Counters::new(slots),
-            waits: Waits::new(settings.record_waits),
+            waits: Waits::new(plan.record_waits),
             settings,
         })
     }
@@ -214,6 +218,16 @@ impl Engine {
         }
     }
 
+    /// Tries again with a thread that stays until it has been tried. `Err`: no thread is to be had.
+    fn with_thread<A, R>(&self, arg: A, again: impl FnOnce(A) -> R) -> Result<R, A> {
+        if !self.pool().hold_thread() {
+            return Err(arg);
+        }
+        let answer = again(arg);
+        self.pool().settle();
+        Ok(answer)
+    }
+
     #[inline]
     fn after_push(self: &Arc<Self>, errand: Errand) {
         self.carry_out(errand);
@@ -230,15 +244,13 @@ impl Engine {
         came_ns: u64,
         refusal: NotQueued,
     ) -> Result<Ticket, (Task, Reason)> {
-        let refused = match refusal {
-            NotQueued::NoThread if self.pool().hold_thread() => {
-                let pushed = self.push(task, came_ns);
-                self.pool().settle();
-                pushed
-            }
+        let pushed = match refusal {
+            NotQueued::NoThread => self
+                .with_thread(task, |task| self.push(task, came_ns))
+                .unwrap_or_else(|task| Err((task, refusal))),
             _ => Err((task, refusal)),
         };
-        match refused {
+        match pushed {
             Ok((ticket, errand)) => {
                 self.counters.queued(why);
                 self.after_push(errand);
@@ -292,18 +304,16 @@ impl Drop for Engine {
 
 impl Serve for Engine {
     fn serve(self: Arc<Self>, worker: &Worker<'_>) {
-        let (claimed, errand) = match self.gate.claim() {
+        let (of, task, came_ns, errand) = match self.gate.claim() {
             Claim::Nothing => return,
-            Claim::Run(task, came_ns, errand) => (Next { of: None, task, came_ns }, errand),
-            Claim::Below(child, task, came_ns, errand) => {
-                (Next { of: Some(child), task, came_ns }, errand)
-            }
+            Claim::Run(task, came_ns, errand) => (None, task, came_ns, errand),
+            Claim::Below(child, task, came_ns, errand) => (Some(child), task, came_ns, errand),
         };
         if errand == Errand::SendWorker {
             worker.share(Arc::clone(&self) as Arc<dyn Serve>);
         }
-        let mut next = Some(claimed);
-        while let Some(Next { of, task, came_ns }) = next {
+        let mut next = Some(Next { of, task, came_ns, token_ended: false });
+        while let Some(Next { of, task, came_ns, .. }) = next {
             if let Some(child) = of {
                 next = self.serve_child(&child, task, came_ns, worker);
                 continue;

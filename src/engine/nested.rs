@@ -13,7 +13,7 @@ use crate::sync::{Arc, with_parker};
 use std::time::Instant;
 
 impl Engine {
-    /// A permit for a run that is not [`Entered`](super::inline::Entered), if one is free for a caller that does not
+    /// A permit for a run that does not see to it itself, if one is free for a caller that does not
     /// stand in the queue.
     pub(crate) fn try_take_to_run(self: &Arc<Self>) -> Result<(), Refusal> {
         if self.is_child() { self.take_levels(self.levels_to_run()) } else { self.try_take() }

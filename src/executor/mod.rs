@@ -117,6 +117,23 @@ impl Executor {
         Rejected::new(task, reason)
     }
 
+    /// Runs `f` at once inside of a task, refuses it on a thread that is not fit, else does what `outside` says.
+    #[inline]
+    fn run_as_it_stands<F, R>(
+        &self,
+        f: F,
+        outside: impl FnOnce(F) -> Result<R, Rejected<F>>,
+    ) -> Result<R, Rejected<F>>
+    where
+        F: FnOnce() -> R,
+    {
+        match self.engine().standing() {
+            Standing::Outside => outside(f),
+            Standing::Inside => Ok(self.run_nested(f)),
+            Standing::Unfit => Err(self.reject(f, Reason::NotFit)),
+        }
+    }
+
     #[inline]
     fn run_nested<R>(&self, f: impl FnOnce() -> R) -> R {
         self.engine().run_here(Kind::Nested, Id::NONE, f)
@@ -142,16 +159,12 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        match self.engine().standing() {
-            Standing::Outside => {}
-            Standing::Inside => return Ok(self.run_nested(f)),
-            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
-        }
-        match self.engine().enter() {
-            Ok(entered) => Ok(entered.run(f)),
-            Err(Refusal::Saturated) => Err(self.reject(f, Reason::Saturated)),
-            Err(Refusal::Closed) => Err(self.reject(f, Reason::Closed)),
-        }
+        self.run_as_it_stands(f, |f| {
+            self.engine().run_inline(f).map_err(|(f, refusal)| match refusal {
+                Refusal::Saturated => self.reject(f, Reason::Saturated),
+                Refusal::Closed => self.reject(f, Reason::Closed),
+            })
+        })
     }
 
     /// Runs `f` here; with no permit free this thread first waits its turn in the queue. `f` may borrow.
@@ -175,15 +188,9 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        match self.engine().standing() {
-            Standing::Outside => {}
-            Standing::Inside => return Ok(self.run_nested(f)),
-            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
-        }
-        match self.engine().enter() {
-            Ok(entered) => Ok(entered.run(f)),
-            Err(_) => self.run_waiting(f, None),
-        }
+        self.run_as_it_stands(f, |f| {
+            self.engine().run_inline(f).or_else(|(f, _)| self.run_waiting(f, None))
+        })
     }
 
     #[cold]
@@ -192,7 +199,7 @@ impl Executor {
         F: FnOnce() -> R,
     {
         match self.engine().wait_to_run(deadline) {
-            Ok(()) => Ok(self.engine().entered().run(f)),
+            Ok(()) => Ok(self.engine().run_taken(f)),
             Err(reason) => Err(self.reject(f, reason)),
         }
     }
@@ -218,18 +225,16 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        match self.engine().standing() {
-            Standing::Outside => {}
-            Standing::Inside => return Ok(self.run_nested(f)),
-            Standing::Unfit => return Err(self.reject(f, Reason::NotFit)),
-        }
-        if timeout.is_zero() {
-            return Err(self.reject(f, Reason::TimedOut));
-        }
-        match self.engine().enter() {
-            Ok(entered) => Ok(entered.run(f)),
-            Err(_) => self.run_waiting(f, deadline_after(timeout)),
-        }
+        self.run_as_it_stands(f, |f| {
+            let engine = self.engine();
+            if timeout.is_zero() {
+                return Err(self.reject(f, Reason::TimedOut));
+            }
+            match engine.try_take_to_run() {
+                Ok(()) => Ok(engine.run_taken(f)),
+                Err(_) => self.run_waiting(f, deadline_after(timeout)),
+            }
+        })
     }
 
     /// Runs `f` here if this thread may, else queues it.
@@ -278,11 +283,10 @@ impl Executor {
             Ok(_) => {}
             Err(why) => return Err((f, NotHere::Queue(why))),
         }
-        match self.engine().enter() {
-            Ok(entered) => Ok(entered.run(f)),
-            Err(Refusal::Saturated) => Err((f, NotHere::Queue(Why::NoPermit))),
-            Err(Refusal::Closed) => Err((f, NotHere::Closed)),
-        }
+        self.engine().run_inline(f).map_err(|(f, refusal)| match refusal {
+            Refusal::Saturated => (f, NotHere::Queue(Why::NoPermit)),
+            Refusal::Closed => (f, NotHere::Closed),
+        })
     }
 
     #[cold]

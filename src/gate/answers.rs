@@ -41,8 +41,6 @@ pub(crate) enum Grant {
     Leased,
     /// One of the word.
     Taken(Take),
-    /// That of a child, and of so many levels from there up.
-    Below(usize),
 }
 
 /// What a line has as tasks.
@@ -76,6 +74,8 @@ pub(crate) struct Next<T: Work> {
     pub(crate) of: Option<T::Kin>,
     pub(crate) task: T,
     pub(crate) came_ns: u64,
+    /// The token that was at the pool has ended: there is nothing more to start.
+    pub(crate) token_ended: bool,
 }
 
 /// The answer to an arriving waiter.

@@ -238,15 +238,21 @@ impl<T: Work, L: Ledger> Gate<T, L> {
             return None;
         }
         let taken = self.take_below(&mut inner);
+        let mut token_ended = false;
         if taken.is_some() {
             let more = inner.line.len() > 0;
             let is_ours = self.word.hand_on(more);
             debug_assert!(is_ours, "only the limit makes it less than 0, under this lock");
+            // This worker has just made the token itself, with what he takes now: nobody need come for it.
+            token_ended = !more && std::mem::take(&mut inner.token_at_pool);
+            if token_ended {
+                self.word.stand_down();
+            }
         }
         let pass = self.pass_on_or_over(Duty::Nothing, &mut inner);
         drop(inner);
         pass.carry_out_for_waiter();
-        taken.map(|(kin, task, came_ns)| Next { of: Some(kin), task, came_ns })
+        taken.map(|(kin, task, came_ns)| Next { of: Some(kin), task, came_ns, token_ended })
     }
 }
 

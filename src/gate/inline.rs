@@ -2,9 +2,9 @@
 #![forbid(unsafe_code)]
 
 use super::{Errand, Gate, Grant, Inner, Ledger, Work};
-use crate::counters::Slot;
+use crate::counters::{Slot, slot_of_this_thread};
 use crate::lease::{Begin, End, Mark};
-use crate::permits::state::{Duty, Refusal};
+use crate::permits::state::{Duty, Refusal, Take};
 
 /// Why a caller has no permit yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,19 +17,37 @@ pub(crate) enum Denied {
 }
 
 impl<T: Work, L: Ledger> Gate<T, L> {
-    /// A permit for a caller that does not stand in the line: the one leased to his thread, or one of the word.
+    /// What this thread has of the root.
     #[inline]
+    pub(crate) fn slot(&self) -> Option<&Slot> {
+        slot_of_this_thread(&self.slots)
+    }
+
+    /// A permit for a caller that does not stand in the line: the one leased to his thread, or one of the word.
+    #[cfg(any(test, work_permit_loom))]
     pub(crate) fn enter(&self, slot: Option<&Slot>) -> Result<Grant, Denied> {
-        match slot.map_or(Begin::Nothing, |slot| slot.lease.begin(&self.leases)) {
+        match self.begin(slot) {
             Begin::Leased => Ok(Grant::Leased),
-            Begin::InHand => Err(Denied::InHand),
-            Begin::Nothing => {
-                // A run under a lease does not come here, and pays nothing for it.
-                let mark = self.lease_mark();
-                let refused = |refusal| Denied::Refused(refusal, mark);
-                self.try_take().map(Grant::Taken).map_err(refused)
-            }
+            begin => self.enter_word(begin).map(Grant::Taken),
         }
+    }
+
+    /// The lease of the caller's thread, if it has one: then he runs under it.
+    #[inline(always)]
+    pub(crate) fn begin(&self, slot: Option<&Slot>) -> Begin {
+        slot.map_or(Begin::Nothing, |slot| slot.lease.begin(&self.leases))
+    }
+
+    /// A permit of the word, for a caller who has no lease to run under.
+    #[inline]
+    pub(crate) fn enter_word(&self, begin: Begin) -> Result<Take, Denied> {
+        if begin == Begin::InHand {
+            return Err(Denied::InHand);
+        }
+        // A run under a lease does not come here, and pays nothing for it.
+        let mark = self.lease_mark();
+        let refused = |refusal| Denied::Refused(refusal, mark);
+        self.try_take().map_err(refused)
     }
 
     /// The run is over: the permit stays with the thread, or goes back.
@@ -38,7 +56,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         let end = match (slot, grant) {
             (Some(slot), Grant::Leased) => slot.lease.end(&self.leases),
             (Some(slot), Grant::Taken(_)) => slot.lease.keep(&self.leases, || self.is_calm()),
-            (None, _) | (_, Grant::Below(_)) => End::GiveBack,
+            (None, _) => End::GiveBack,
         };
         match end {
             End::Done => Errand::Nothing,

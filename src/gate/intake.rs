@@ -17,7 +17,7 @@
 use super::{Arrival, Errand, Gate, Inner, Ledger, NotQueued, Work};
 use crate::line::{Entry, Index, Line, Slots, Ticket, Waiting};
 use crate::permits::state::Refusal;
-use crate::sync::Unparker;
+use crate::sync::{MutexGuard, Unparker};
 
 /// See the module's text.
 #[derive(Debug)]
@@ -88,25 +88,49 @@ impl<T: Work, L: Ledger> Gate<T, L> {
     #[cold]
     fn push_into_line(&self, task: T, came_ns: u64) -> Result<(Ticket, Errand), (T, NotQueued)> {
         let mut inner = self.inner.lock();
-        if self.word.peek().is_closed() {
-            return Err((task, NotQueued::Closed));
-        }
         let mut intake = self.intake.lock();
+        match self.room_in_line(&mut inner, &mut intake) {
+            Ok(_) => {
+                let ticket = intake.accept(&mut inner.line, task, came_ns);
+                Ok((ticket, self.let_in(inner, intake)))
+            }
+            Err(refusal) => Err((task, refusal)),
+        }
+    }
+
+    /// How many tasks more the line may hold, with a thread that is owed to them. The intake is empty then.
+    pub(super) fn room_in_line(
+        &self,
+        inner: &mut Inner<T>,
+        intake: &mut Intake<T>,
+    ) -> Result<usize, NotQueued> {
+        if self.word.peek().is_closed() {
+            return Err(NotQueued::Closed);
+        }
         intake.hand_over(&mut inner.line);
         let tasks = inner.line.tasks();
         if tasks >= self.capacity {
-            return Err((task, NotQueued::Full));
+            return Err(NotQueued::Full);
         }
         if tasks == 0 && !self.ledger.owe() {
-            return Err((task, NotQueued::NoThread));
+            return Err(NotQueued::NoThread);
         }
-        let ticket = intake.accept(&mut inner.line, task, came_ns);
+        Ok(self.capacity - tasks)
+    }
+
+    /// Tasks were put into the line: says so in the word, and lets more come by the intake.
+    pub(super) fn let_in(
+        &self,
+        mut inner: MutexGuard<'_, Inner<T>>,
+        mut intake: MutexGuard<'_, Intake<T>>,
+    ) -> Errand {
+        // One token serves them all: who claims one passes it on while more can start.
         let duty = self.line_up(&inner);
-        intake.open(self.capacity - tasks - 1);
+        intake.open(self.capacity - inner.line.tasks());
         drop(intake);
         let pass = self.pass_on(duty, &mut inner);
         drop(inner);
-        Ok((ticket, pass.carry_out()))
+        pass.carry_out()
     }
 
     /// Takes a permit, or a place at the end of the line.

@@ -5,9 +5,15 @@ use super::child_life::TakenOut;
 use super::{Errand, Gate, GateStats, Inner, Ledger, Tally, Work};
 use crate::permits::state::Duty;
 use crate::sync::Unparker;
+use std::fmt;
 use std::time::Instant;
 
 impl<T: Work, L: Ledger> Gate<T, L> {
+    /// Who answers for queued tasks.
+    pub(crate) fn ledger(&self) -> &L {
+        &self.ledger
+    }
+
     /// Changes the limit (T8). Returns at once, whatever runs.
     pub(crate) fn set_limit(&self, limit: usize) -> Errand {
         let mut inner = self.inner.lock();
@@ -124,5 +130,11 @@ impl<T: Work, L: Ledger> Gate<T, L> {
             waiters: inner.line.waiters(),
             tally: Tally { accepted, ..inner.tally },
         }
+    }
+}
+
+impl<T: Work, L> fmt::Debug for Gate<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("word", &self.word).finish_non_exhaustive()
     }
 }

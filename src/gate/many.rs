@@ -17,30 +17,14 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         tickets: &mut Vec<Ticket>,
         came_ns: u64,
     ) -> Result<Errand, NotQueued> {
+        debug_assert!(tasks.len() > 0, "a thread would be owed to no task");
         let mut inner = self.inner.lock();
-        if self.word.peek().is_closed() {
-            return Err(NotQueued::Closed);
-        }
         let mut intake = self.intake.lock();
-        intake.hand_over(&mut inner.line);
-        let before = inner.line.tasks();
-        let room = self.capacity.saturating_sub(before).min(at_most).min(tasks.len());
-        if room == 0 {
-            return Err(NotQueued::Full);
-        }
-        if before == 0 && !self.ledger.owe() {
-            return Err(NotQueued::NoThread);
-        }
+        let room = self.room_in_line(&mut inner, &mut intake)?.min(at_most);
         for task in tasks.by_ref().take(room) {
             tickets.push(intake.accept(&mut inner.line, task, came_ns));
         }
-        // One token serves them all: who claims one passes it on while more can start.
-        let duty = self.line_up(&inner);
-        intake.open(self.capacity - inner.line.tasks());
-        drop(intake);
-        let pass = self.pass_on(duty, &mut inner);
-        drop(inner);
-        Ok(pass.carry_out())
+        Ok(self.let_in(inner, intake))
     }
 
     /// A caller who has a permit may go on under it: nobody waits, and no more run than may.

@@ -1,7 +1,8 @@
 //! The gate: the permit word and the line behind it, with the one admission function.
 //!
-//! A free permit is taken on the word alone. Everything else happens under the line's lock, and ends in one of
-//! two answers: nothing is left to do, or the token (I5 of [`crate::permits::state`]) needs a worker.
+//! A free permit is taken on the word alone, and behind tasks that wait a task comes in by a lock of its own
+//! (`intake`). Everything else happens under the line's lock, and ends in one of two answers: nothing is left to
+//! do, or the token (I5 of [`crate::permits::state`]) needs a worker.
 //!
 //! # How waiting work is never forgotten
 //! Each event that could let work start (a permit given back, a raised limit, an arrival, a departure) either
@@ -10,6 +11,8 @@
 //! and looks: with a permit free it serves the head and passes the token on while more can start; with none it
 //! stands down in the same step of the word that sees `free <= 0`, so the next permit that comes back makes a
 //! new token. A holder that leaves (a timeout, a cancellation) passes the token on before it goes.
+//!
+//! Executors below this one have words of their own, and their lines under this lock: see [`below`] and [`chain`].
 //!
 //! No foreign code runs under the lock: tasks are moved out and dropped by the callers.
 #![forbid(unsafe_code)]
@@ -34,7 +37,7 @@ pub(crate) use child_life::TakenOut;
 pub(crate) use demand::Demand;
 pub(crate) use inline::Denied;
 
-use crate::counters::{Slot, Slots, slot_of_this_thread};
+use crate::counters::Slots;
 use crate::lease::Leases;
 use crate::line::{Entry, Line, Ticket, Waiting};
 use crate::permits::state::{Duty, Refusal, Serve, Take};
@@ -43,7 +46,6 @@ use crate::sync::{Condvar, Mutex, MutexGuard, Unparker};
 use crossbeam_utils::CachePadded;
 use below::Below;
 use intake::Intake;
-use std::fmt;
 
 struct Inner<T: Work> {
     line: Line<T>,
@@ -123,16 +125,6 @@ impl<T: Work, L: Ledger> Gate<T, L> {
             capacity,
             ledger,
         }
-    }
-
-    /// What this thread has of the root.
-    #[inline]
-    pub(crate) fn slot(&self) -> Option<&Slot> {
-        slot_of_this_thread(&self.slots)
-    }
-
-    pub(crate) fn ledger(&self) -> &L {
-        &self.ledger
     }
 
     /// Takes a permit without standing in the line (T1).
@@ -333,7 +325,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         let pass = self.pass_on_or_over(Duty::Nothing, &mut inner);
         drop(inner);
         match pass.carry_out() {
-            Errand::Nothing => Some(Next { of: None, task, came_ns }),
+            Errand::Nothing => Some(Next { of: None, task, came_ns, token_ended: false }),
             Errand::SendWorker => unreachable!("the token goes over to waiters only"),
         }
     }
@@ -394,12 +386,6 @@ impl<T: Work, L: Ledger> Gate<T, L> {
             self.word.clear_line();
         }
         self.tell_if_quiet(inner);
-    }
-}
-
-impl<T: Work, L> fmt::Debug for Gate<T, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gate").field("word", &self.word).finish_non_exhaustive()
     }
 }
 

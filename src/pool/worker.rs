@@ -4,19 +4,20 @@
 use super::headcount::Leave;
 use super::sched::{Role, Sched, TICK, Verdict, WorkerShared};
 use super::{PoolCore, Serve};
-use crate::sync::{self, Arc, Parker, local, spin_hint, yield_now};
+use crate::sync::{self, Arc, Parker, local, spin_hint};
 use crate::task::fit;
 use crate::task::unwind::call_quietly;
 use std::cell::Cell;
 use std::ptr;
 use std::time::Instant;
 
-/// What a searcher does between its looks at an empty run queue, before it rests: it spins, then lets others have
-/// the core, who may be about to queue more. Some ten microseconds in all, where sleep and wake-up take more.
+/// Looks of a searcher at an empty run queue before it rests: a microsecond or two, for work that is just being
+/// queued. It does not yield: a worker that stays on its core sends the one who waited for the task
+/// to another, and is woken across cores the next time.
 #[cfg(not(work_permit_loom))]
-const SEARCH: (u32, u32) = (64, 32);
+const SEARCH: u32 = 64;
 #[cfg(work_permit_loom)]
-const SEARCH: (u32, u32) = (0, 0);
+const SEARCH: u32 = 0;
 
 local! {
     /// The pool that this thread works for.
@@ -96,11 +97,6 @@ impl<'a> Worker<'a> {
         self.pool.submit_to_self(token);
     }
 
-    /// What was kept can start before this worker looks for it.
-    pub(crate) fn share_what_is_kept(&self) {
-        self.pool.see_to_run_queue();
-    }
-
     /// Others wait for a worker than the one executor that has `ours` tokens in the run queue.
     pub(crate) fn is_wanted_elsewhere(&self, ours: usize) -> bool {
         !self.pool.run_queue.is_empty() && self.pool.run_queue.len() > ours
@@ -113,17 +109,16 @@ impl<'a> Worker<'a> {
     }
 
     fn search(&self) -> Role {
-        let (spins, yields) = SEARCH;
-        let spins = (0..spins).map(|_| spin_hint as fn());
-        let mut pauses = spins.chain((0..yields).map(|_| yield_now as fn()));
+        let mut left = SEARCH;
         loop {
             if let Some(token) = self.pool.run_queue.pop() {
                 return self.run(token);
             }
-            match pauses.next() {
-                Some(pause) => pause(),
-                None => return Role::Rest { searched: true },
+            if left == 0 {
+                return Role::Rest { searched: true };
             }
+            left -= 1;
+            spin_hint();
         }
     }
 

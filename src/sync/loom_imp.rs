@@ -200,10 +200,6 @@ pub(crate) fn spin_hint() {
     loom::thread::yield_now();
 }
 
-pub(crate) fn yield_now() {
-    loom::thread::yield_now();
-}
-
 pub(crate) fn spawn_thread(
     _name: String,
     _stack_size: Option<usize>,

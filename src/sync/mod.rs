@@ -16,7 +16,7 @@ use std_imp as imp;
 pub(crate) use imp::{
     AtomicBool, AtomicU32, AtomicU64, Condvar, Mutex, MutexGuard, Parker, Unparker, UnsafeCell,
     deadline_after, fence_seq_cst, light_fence, process_barrier, process_barrier_is_ready,
-    spawn_thread, spin_hint, with_parker, yield_now,
+    spawn_thread, spin_hint, with_parker,
 };
 pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use std::sync::{Arc, OnceLock, Weak};

@@ -153,11 +153,6 @@ pub(crate) fn spin_hint() {
     std::hint::spin_loop();
 }
 
-/// Lets another thread have the core.
-pub(crate) fn yield_now() {
-    std::thread::yield_now();
-}
-
 /// Starts a detached thread.
 pub(crate) fn spawn_thread(
     name: String,

@@ -2,10 +2,13 @@
 //! strand, ends at each level, and what each costs.
 #![forbid(unsafe_code)]
 
+mod depth;
 mod ends;
 mod levels;
 mod nesting;
 mod order;
+mod stress;
+mod stripes;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -9,7 +9,7 @@
 use super::Floor;
 use super::yard::{Job, Out};
 use crate::counters::{Books, Counters};
-use crate::gate::{Ask, Claim, Errand, Gate, Kin, Ledger, Level, Next, NotQueued, Turn};
+use crate::gate::{Ask, Claim, Errand, Gate, Kin, Ledger, Level, NotQueued, Turn};
 use crate::line::Ticket;
 use crate::sync::Parker;
 use crate::{Size, model};
@@ -124,25 +124,41 @@ impl Tree {
     }
 
     fn work(&self) {
-        let (next, errand) = match self.gate.claim() {
+        let (kid, job, errand) = match self.gate.claim() {
             Claim::Nothing => return,
-            Claim::Run(task, came_ns, errand) => (Next { of: None, task, came_ns }, errand),
-            Claim::Below(kid, task, came_ns, errand) => {
-                (Next { of: Some(kid), task, came_ns }, errand)
-            }
+            Claim::Run(job, _, errand) => (None, job, errand),
+            Claim::Below(kid, job, _, errand) => (Some(kid), job, errand),
         };
         self.carry_out(errand);
-        self.go_on(next);
+        self.go_on(kid, job);
     }
 
-    fn go_on(&self, mut next: Next<Job>) {
+    /// A worker with a job, which goes on under the root's permit if it may.
+    fn go_on(&self, mut kid: Option<Arc<Kid>>, mut job: Job) {
         loop {
-            self.body(next.of.as_ref());
-            self.end(next.task);
-            self.give_children(next.of.as_ref());
-            match if self.goes_on { self.gate.hand_on(|_| false) } else { None } {
-                Some(more) => next = more,
-                None => return self.carry_out(self.gate.give()),
+            self.body(kid.as_ref());
+            self.end(job);
+            if !self.goes_on {
+                self.give_children(kid.as_ref());
+                return self.carry_out(self.gate.give());
+            }
+            let mut has_token = false;
+            let mut above = kid.as_ref();
+            while let Some(kid) = above {
+                has_token |= self.gate.give_below(kid) == Errand::SendWorker;
+                above = kid.parent.as_ref();
+            }
+            match self.gate.hand_on(|_| false) {
+                Some(next) => {
+                    if has_token && !next.token_ended {
+                        self.carry_out(Errand::SendWorker);
+                    }
+                    (kid, job) = (next.of, next.task);
+                }
+                None => {
+                    let errand = self.gate.give();
+                    return self.carry_out(if has_token { Errand::SendWorker } else { errand });
+                }
             }
         }
     }

@@ -8,16 +8,21 @@ use super::yard::{Out, Plan};
 use crate::gate::NotQueued;
 use crate::{Size, model};
 
+/// A worker serves the only task of the line while another one is queued.
+fn push_beside_last_task(plan: Plan) {
+    let yard = plan.build();
+    yard.push(0).unwrap();
+    let worker = yard.beside(|yard| yard.run_and_give());
+    yard.push(1).unwrap();
+    worker.join().unwrap();
+    yard.assert_as_new(2, 3);
+}
+
 /// The last task of the line leaves while another goes into the intake.
 #[test]
 fn intake_races_last_claim() {
     model("intake_races_last_claim", Size::Proof, 180..=431, || {
-        let yard = Plan::new(1, 1).build();
-        yard.push(0).unwrap();
-        let worker = yard.beside(|yard| yard.run_and_give());
-        yard.push(1).unwrap();
-        worker.join().unwrap();
-        yard.assert_as_new(2, 3);
+        push_beside_last_task(Plan::new(1, 1));
     });
 }
 
@@ -25,12 +30,7 @@ fn intake_races_last_claim() {
 #[test]
 fn intake_races_hand_on() {
     model("intake_races_hand_on", Size::Proof, 440..=1_001, || {
-        let yard = Plan { goes_on: true, ..Plan::new(1, 1) }.build();
-        yard.push(0).unwrap();
-        let worker = yard.beside(|yard| yard.run_and_give());
-        yard.push(1).unwrap();
-        worker.join().unwrap();
-        yard.assert_as_new(2, 3);
+        push_beside_last_task(Plan { goes_on: true, ..Plan::new(1, 1) });
     });
 }
 

@@ -5,6 +5,7 @@
 //! 1 the permit is a mutex, and an ordering that is too weak shows as a race on the cell.
 
 mod child;
+mod child_engine;
 mod executor;
 mod executor_lease;
 mod gate;

@@ -252,12 +252,16 @@ impl ExecutorBuilder {
             )));
         };
         let above = self.parent.as_ref().map(|parent| parent.engine().settings.requires);
+        let requires = self.requires | above.unwrap_or_default();
+        let never_inline = self.inline == Inline::Never;
         let settings = Settings {
             name: self.name.into_boxed_str(),
+            requires,
             max_inline_depth: u32::try_from(self.max_inline_depth).unwrap_or(u32::MAX),
-            never_inline: self.inline == Inline::Never,
-            requires: self.requires | above.unwrap_or_default(),
+            never_inline,
             is_strand: self.is_strand,
+            is_child: self.parent.is_some(),
+            dispatches_freely: !never_inline && self.max_inline_depth > 0 && requires.is_empty(),
         };
         let plan = Plan {
             limit: self.limit,

@@ -15,7 +15,7 @@ use crate::line::Ticket;
 use crate::permits::state::{Refusal, Take};
 use crate::pool::Serve;
 use crate::pool::worker::Worker;
-use crate::sync::Arc;
+use crate::sync::{Arc, Weak};
 use crate::task::cell::Task;
 use crate::task::context::{self, Id, Lineage};
 use crate::waits::Waits;
@@ -78,8 +78,6 @@ impl Engine {
         let Plan { limit, max_overtakes, capacity, .. } = *plan;
         Arc::new(Self {
             id: Id::new_executor(),
-            is_child: true,
-            dispatches_freely: settings.dispatches_freely(),
             gate: Arc::clone(&parent.gate),
             parent: Some(Arc::clone(parent)),
             level: Level::new(limit, max_overtakes, capacity),
@@ -91,7 +89,7 @@ impl Engine {
 
     #[inline]
     pub(crate) fn is_child(&self) -> bool {
-        self.is_child
+        self.settings.is_child
     }
 
     /// Runs foreign code that is no task inside of this executor.
@@ -191,11 +189,15 @@ impl Engine {
 
     /// This thread has a guard: of a child, one of each level.
     pub(crate) fn guard_came(self: &Arc<Self>) {
-        self.levels(ALL_LEVELS).for_each(|engine| context::guard_came(engine.id()));
+        let lineage = self.is_child().then(|| {
+            let lineage: Weak<Self> = Arc::downgrade(self);
+            lineage as Weak<dyn Lineage>
+        });
+        context::guard_came(self.id(), lineage);
     }
 
-    pub(crate) fn guard_left(self: &Arc<Self>) {
-        self.levels(ALL_LEVELS).for_each(|engine| context::guard_left(engine.id()));
+    pub(crate) fn guard_left(&self) {
+        context::guard_left(self.id());
     }
 
     /// As [`run_inline`](Self::run_inline), of a child.

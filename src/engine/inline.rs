@@ -62,7 +62,7 @@ impl Engine {
     /// How this thread stands to work that may also be queued; `Err`: why it must be.
     #[inline]
     pub(crate) fn may_inline(&self) -> Result<Standing, Why> {
-        if self.dispatches_freely && context::is_plain() {
+        if self.settings.dispatches_freely && context::is_plain() {
             return Ok(Standing::Outside);
         }
         self.may_inline_closer()

@@ -34,6 +34,10 @@ pub(crate) struct Settings {
     pub(crate) max_inline_depth: u32,
     pub(crate) never_inline: bool,
     pub(crate) is_strand: bool,
+    /// It has a parent. See [`child`].
+    pub(crate) is_child: bool,
+    /// No setting keeps `dispatch` from running work on a thread of which nothing is special.
+    pub(crate) dispatches_freely: bool,
 }
 
 /// What an executor is built with besides.
@@ -44,12 +48,6 @@ pub(crate) struct Plan {
     pub(crate) capacity: usize,
     pub(crate) record_waits: bool,
     pub(crate) leases: bool,
-}
-
-impl Settings {
-    fn dispatches_freely(&self) -> bool {
-        !self.never_inline && self.max_inline_depth > 0 && self.requires.is_empty()
-    }
 }
 
 /// Queued tasks are owed to the pool's threads.
@@ -69,9 +67,6 @@ impl Ledger for OwedToPool {
 /// See the module's text.
 pub(crate) struct Engine {
     id: Id,
-    /// No setting keeps `dispatch` from running work on a thread of which nothing is special.
-    dispatches_freely: bool,
-    is_child: bool,
     /// Its own, or that of the root of its tree.
     gate: Arc<Gate<Task, OwedToPool>>,
     /// `None`: it is a root. See [`child`].
@@ -93,8 +88,6 @@ impl Engine {
             Gate::with_leases(limit, max_overtakes, capacity, owed, leases, Arc::clone(&slots));
         Arc::new(Self {
             id: Id::new_executor(),
-            dispatches_freely: settings.dispatches_freely(),
-            is_child: false,
             gate: Arc::new(gate),
             parent: None,
             level: Level::new(0, 0, 0),

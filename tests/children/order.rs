@@ -3,7 +3,6 @@
 
 use crate::support::{HANG, Latch, Numbers, hang_guard, occupy, until};
 use crate::{at_rest, root, strand};
-use std::cell::UnsafeCell;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use work_permit::{Pool, Reason};
@@ -136,8 +135,6 @@ fn s15_keys_run_beside_each_other_and_in_order() {
 
 #[test]
 fn what_one_task_wrote_the_next_one_sees() {
-    struct Shared(UnsafeCell<u64>);
-    let _ = Shared(UnsafeCell::new(0));
     hang_guard(|| {
         let top = root(3);
         let key = strand(&top);

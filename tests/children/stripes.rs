@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::root;
-use crate::support::{HANG, Latch, hang_guard, occupy};
+use crate::support::{HANG, hang_guard, occupy};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -73,7 +73,5 @@ fn tasks_of_a_key_are_in_order() {
         for (key, seen) in seen.iter().enumerate() {
             assert!(seen.lock().unwrap().iter().copied().eq((key % 2..500).step_by(2)));
         }
-        let latch = Latch::new();
-        latch.open();
     });
 }

@@ -56,7 +56,7 @@ impl Strands {
 /// Two threads run on one strand: each sees what the other did.
 #[test]
 fn strand_run_races_run() {
-    model("strand_run_races_run", Size::Wide, 1..=1_000_000, || {
+    model("strand_run_races_run", Size::Wide, 21_000..=50_000, || {
         let strands = Strands::new(2);
         let (strand, task) = (strands.strand.clone(), strands.task());
         let other = thread::spawn(move || strand.run(task).unwrap());
@@ -70,7 +70,7 @@ fn strand_run_races_run() {
 /// A task is queued on a strand, and another dispatched behind it: in this order, wherever they run.
 #[test]
 fn strand_dispatch_races_worker() {
-    model("strand_dispatch_races_worker", Size::Huge, 1..=1_000_000, || {
+    model("strand_dispatch_races_worker", Size::Huge, 780..=1_800, || {
         let strands = Strands::new(2);
         let first = strands.strand.spawn(strands.task()).unwrap();
         let second = strands.strand.dispatch(strands.task()).unwrap();
@@ -83,7 +83,7 @@ fn strand_dispatch_races_worker() {
 /// A call of an idle strand and one of its parent, under one permit.
 #[test]
 fn strand_run_races_run_of_parent() {
-    model("strand_run_races_run_of_parent", Size::Wide, 1..=1_000_000, || {
+    model("strand_run_races_run_of_parent", Size::Wide, 630..=1_500, || {
         let strands = Strands::new(1);
         let (exec, task) = (strands.house.exec.clone(), strands.house.task());
         let other = thread::spawn(move || exec.run(task).unwrap());
@@ -96,7 +96,7 @@ fn strand_run_races_run_of_parent() {
 /// A thread inside of a task of the parent waits for the strand, which another one has.
 #[test]
 fn nested_strand_run_races_run() {
-    model("nested_strand_run_races_run", Size::Wide, 1..=1_000_000, || {
+    model("nested_strand_run_races_run", Size::Wide, 16_000..=38_000, || {
         let strands = Strands::new(2);
         let (strand, task) = (strands.strand.clone(), strands.task());
         let other = thread::spawn(move || strand.run(task).unwrap());
@@ -110,7 +110,7 @@ fn nested_strand_run_races_run() {
 /// Inside of a task of the parent, which has its only permit, a task of the strand is joined.
 #[test]
 fn nested_strand_join_races_worker() {
-    model("nested_strand_join_races_worker", Size::Huge, 1..=1_000_000, || {
+    model("nested_strand_join_races_worker", Size::Huge, 120..=280, || {
         let strands = Strands::new(1);
         let handle = strands.strand.spawn(strands.task()).unwrap();
         let joined = strands.house.exec.run(|| handle.join().unwrap());
@@ -122,7 +122,7 @@ fn nested_strand_join_races_worker() {
 /// A run on a strand panics while another one waits for it.
 #[test]
 fn panic_on_strand_races_run() {
-    model("panic_on_strand_races_run", Size::Wide, 1..=1_000_000, || {
+    model("panic_on_strand_races_run", Size::Wide, 14_000..=35_000, || {
         let strands = Strands::new(1);
         let (strand, task) = (strands.strand.clone(), strands.task());
         let other = thread::spawn(move || run_and_panic(&strand, task));
@@ -136,7 +136,7 @@ fn panic_on_strand_races_run() {
 /// The parent is closed while a task is queued on a strand: it is refused, or it runs.
 #[test]
 fn close_of_parent_races_strand_spawn() {
-    model("close_of_parent_races_strand_spawn", Size::Wide, 1..=1_000_000, || {
+    model("close_of_parent_races_strand_spawn", Size::Wide, 33_000..=78_000, || {
         let strands = Strands::new(1);
         let parent = strands.house.exec.clone();
         let closer = thread::spawn(move || parent.close());
@@ -157,7 +157,7 @@ fn close_of_parent_races_strand_spawn() {
 /// The last handles go while a task is queued on the strand: it runs.
 #[test]
 fn last_handle_of_strand_races_worker() {
-    model("last_handle_of_strand_races_worker", Size::Wide, 1..=1_000_000, || {
+    model("last_handle_of_strand_races_worker", Size::Wide, 4_100..=9_600, || {
         let Strands { house, strand, floor } = Strands::new(1);
         let ran = Arc::clone(&floor);
         let handle = strand.spawn(move || ran.body()).unwrap();

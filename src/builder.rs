@@ -51,7 +51,8 @@ pub enum Inline {
 pub struct ExecutorBuilder {
     pool: Pool,
     name: String,
-    limit: usize,
+    /// `None`: the cores, which it takes the system a while to count.
+    limit: Option<usize>,
     queue_capacity: usize,
     max_overtakes: usize,
     max_inline_depth: usize,
@@ -68,7 +69,7 @@ impl ExecutorBuilder {
         Self {
             pool,
             name,
-            limit: cores(),
+            limit: None,
             queue_capacity: DEFAULT_QUEUE_CAPACITY,
             max_overtakes: DEFAULT_MAX_OVERTAKES,
             max_inline_depth: DEFAULT_MAX_INLINE_DEPTH,
@@ -94,7 +95,7 @@ impl ExecutorBuilder {
     }
 
     pub(crate) fn strand(parent: &Executor, name: String) -> Self {
-        Self { limit: 1, max_overtakes: 0, is_strand: true, ..Self::child(parent, name) }
+        Self { limit: Some(1), max_overtakes: 0, is_strand: true, ..Self::child(parent, name) }
     }
 
     /// How many tasks may run at a time, inline ones and guards included. 0 pauses: work queues until the limit
@@ -106,7 +107,7 @@ impl ExecutorBuilder {
     /// # Ok::<(), work_permit::ConfigError>(())
     /// ```
     pub fn limit(mut self, permits: usize) -> Self {
-        self.limit = permits;
+        self.limit = Some(permits);
         self
     }
 
@@ -241,10 +242,13 @@ impl ExecutorBuilder {
     /// assert!(error.to_string().contains("max_overtakes 65536"));
     /// ```
     pub fn build(self) -> Result<Executor, ConfigError> {
-        check_limit(self.limit, self.is_strand)?;
+        let limit = self.limit.unwrap_or_else(cores);
+        check_limit(limit, self.is_strand)?;
         let asked = self.max_overtakes;
         if self.is_strand && asked > 0 {
-            return Err(ConfigError::new(format!("max_overtakes {asked} of a strand, which is strict")));
+            return Err(ConfigError::new(format!(
+                "max_overtakes {asked} of a strand, which is strict"
+            )));
         }
         let Ok(max_overtakes) = u16::try_from(asked) else {
             return Err(ConfigError::new(format!(
@@ -264,7 +268,7 @@ impl ExecutorBuilder {
             dispatches_freely: !never_inline && self.max_inline_depth > 0 && requires.is_empty(),
         };
         let plan = Plan {
-            limit: self.limit,
+            limit,
             max_overtakes,
             capacity: self.queue_capacity,
             record_waits: self.record_waits,

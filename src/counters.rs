@@ -257,9 +257,8 @@ impl Counters {
 
     pub(crate) fn refusals(&self) -> Refused {
         let rest = self.rest.get();
-        let count = |reason: Reason| {
-            rest.map_or(0, |rest| rest.refused[reason.index()].load(Relaxed))
-        };
+        let count =
+            |reason: Reason| rest.map_or(0, |rest| rest.refused[reason.index()].load(Relaxed));
         Refused {
             saturated: count(Reason::Saturated),
             queue_full: count(Reason::QueueFull),

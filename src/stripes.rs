@@ -77,7 +77,7 @@ impl Stripes {
     pub fn of<K: Hash + ?Sized>(&self, key: &K) -> &Executor {
         let hash = u128::from(self.hasher.hash_one(key));
         // As many parts of all hashes as there are stripes.
-        &self.strands[(hash * self.strands.len() as u128 >> u64::BITS) as usize]
+        &self.strands[((hash * self.strands.len() as u128) >> u64::BITS) as usize]
     }
 
     /// All stripes.

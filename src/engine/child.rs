@@ -287,7 +287,8 @@ impl Engine {
         } else {
             // The token, if there is one, is not in the run queue yet.
             let ours = usize::from(has_token);
-            next = self.gate.hand_on(|tokens| worker.is_wanted_elsewhere(tokens.saturating_sub(ours)));
+            next =
+                self.gate.hand_on(|tokens| worker.is_wanted_elsewhere(tokens.saturating_sub(ours)));
             match &next {
                 // There is more than what this worker goes on with.
                 Some(next) if has_token && !next.token_ended => worker.share(token()),

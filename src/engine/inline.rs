@@ -74,7 +74,9 @@ impl Engine {
         }
         match self.standing() {
             Standing::Unfit => Err(Why::NotFit),
-            _ if context::is_as_deep_as(self.settings.max_inline_depth as usize) => Err(Why::TooDeep),
+            _ if context::is_as_deep_as(self.settings.max_inline_depth as usize) => {
+                Err(Why::TooDeep)
+            }
             standing => Ok(standing),
         }
     }

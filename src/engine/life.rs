@@ -52,9 +52,8 @@ impl Engine {
         };
         let (here, out): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|(_, task)| task.borrows());
         here.into_iter().for_each(|(_, task)| Engine::end_task(task, End::Closed));
-        let with_engine = |(of, task): TakenOut<Task>| {
-            (of.unwrap_or_else(|| Arc::clone(self)), task)
-        };
+        let with_engine =
+            |(of, task): TakenOut<Task>| (of.unwrap_or_else(|| Arc::clone(self)), task);
         out.into_iter().map(with_engine).collect()
     }
 

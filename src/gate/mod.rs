@@ -43,8 +43,8 @@ use crate::line::{Entry, Line, Ticket, Waiting};
 use crate::permits::state::{Duty, Refusal, Serve, Take};
 use crate::permits::word::PermitWord;
 use crate::sync::{Condvar, Mutex, MutexGuard, Unparker};
-use crossbeam_utils::CachePadded;
 use below::Below;
+use crossbeam_utils::CachePadded;
 use intake::Intake;
 
 struct Inner<T: Work> {

@@ -9,8 +9,8 @@
 
 use crate::operations::Operations;
 use crate::sync::Ordering::Relaxed;
-use crate::sync::{Weak, local};
 use crate::sync::plain::AtomicU64;
+use crate::sync::{Weak, local};
 use crate::task::fit;
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Semaphore;
 use work_permit::{Chooser, Dispatched, Executor, Load, Policy, Pool};
 
-const USAGE: &str =
-    "inline_loop try_run|run|dispatch|strand|speculate|acquire|tokio|pair|bare|choose|fastrand CALLS";
+const USAGE: &str = "inline_loop try_run|run|dispatch|strand|speculate|acquire|tokio|pair|bare|choose|fastrand CALLS";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);

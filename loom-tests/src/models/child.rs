@@ -643,8 +643,7 @@ fn child_raise_races_push() {
     model("child_raise_races_push", Size::Proof, 4..=9, || {
         let tree = Tree::new(1, 0);
         tree.carry_out(tree.gate.set_limit_below(&tree.a, 0));
-        let other =
-            tree.beside(|tree| tree.carry_out(tree.gate.set_limit_below(&tree.a, 1)));
+        let other = tree.beside(|tree| tree.carry_out(tree.gate.set_limit_below(&tree.a, 1)));
         tree.push(&tree.a, 0).unwrap();
         other.join().unwrap();
         tree.assert_as_new(1);

@@ -126,7 +126,7 @@ impl Engine {
     }
 
     /// A permit of each of so many levels, if all are free for a caller that does not stand in a queue.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn take_levels(self: &Arc<Self>, many: usize) -> Result<(), Refusal> {
         // Overtakes are counted when it is known that there is a start.
         let mut overtook = 0_u64;
@@ -175,7 +175,7 @@ impl Engine {
     }
 
     /// The permits go back: its own, its parent's and so on, so many in all.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn give_levels(self: &Arc<Self>, many: usize) {
         for (n, engine) in self.levels(many).enumerate() {
             let is_child = engine.is_child();
@@ -188,16 +188,21 @@ impl Engine {
     }
 
     /// This thread has a guard: of a child, one of each level.
+    #[inline]
     pub(crate) fn guard_came(self: &Arc<Self>) {
-        let lineage = self.is_child().then(|| {
-            let lineage: Weak<Self> = Arc::downgrade(self);
-            lineage as Weak<dyn Lineage>
-        });
-        context::guard_came(self.id(), lineage);
+        if !self.is_child() {
+            return context::guard_came(self.id());
+        }
+        let lineage: Weak<Self> = Arc::downgrade(self);
+        context::child_guard_came(self.id(), lineage);
     }
 
+    #[inline]
     pub(crate) fn guard_left(&self) {
-        context::guard_left(self.id());
+        if !self.is_child() {
+            return context::guard_left(self.id());
+        }
+        context::child_guard_left(self.id());
     }
 
     /// As [`run_inline`](Self::run_inline), of a child.

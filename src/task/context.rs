@@ -64,17 +64,17 @@ local! {
     static INNERMOST: Cell<*const Frame> = Cell::new(ptr::null())
 }
 
-/// Guards of one executor.
-struct Guards {
-    executor: Id,
-    /// Of a child. It may have ended, if the guard was forgotten.
-    lineage: Option<Weak<dyn Lineage>>,
-    n: usize,
+local! {
+    /// Guards of this thread by executor: (executor, how many).
+    static GUARDS: RefCell<Vec<(Id, usize)>> = RefCell::new(Vec::new())
 }
 
+/// A child, which may have ended, if its guard was forgotten.
+type ChildGuard = (Id, Weak<dyn Lineage>);
+
 local! {
-    /// Guards of this thread by executor.
-    static GUARDS: RefCell<Vec<Guards>> = RefCell::new(Vec::new())
+    /// Of the same, those of children, one by one.
+    static CHILD_GUARDS: RefCell<Vec<ChildGuard>> = RefCell::new(Vec::new())
 }
 
 /// Takes the frame off, also on a panic.
@@ -259,42 +259,62 @@ pub(crate) fn held(executor: Id) -> usize {
 
 /// Guards of `executor` that this thread holds, with those of executors below it.
 pub(crate) fn guards(executor: Id) -> usize {
-    let (own, below) = with_guards(|all| {
-        let own = all.iter().find(|guard| guard.executor == executor).map_or(0, |guard| guard.n);
-        // Looked at when the list is let go of: an executor that ends just now calls foreign code.
-        let others = all.iter().filter(|guard| guard.executor != executor);
-        let below = others.filter_map(|guard| Some((guard.lineage.clone()?, guard.n)));
-        (own, below.collect::<Vec<_>>())
-    })
-    .unwrap_or_default();
-    let is_above = |lineage: &Weak<dyn Lineage>| {
-        lineage.upgrade().is_some_and(|lineage| lineage.levels_up_to(executor).is_some())
+    let own = |all: &mut Vec<(Id, usize)>| {
+        all.iter().find(|(id, _)| *id == executor).map_or(0, |(_, n)| *n)
     };
-    own + below.iter().filter(|(lineage, _)| is_above(lineage)).map(|(_, n)| n).sum::<usize>()
+    with_guards(own).unwrap_or(0) + guards_below(executor)
 }
 
-/// A guard of `executor` came to this thread; with the lineage of a child.
-pub(crate) fn guard_came(executor: Id, lineage: Option<Weak<dyn Lineage>>) {
-    with_guards(|all| match all.iter_mut().find(|guard| guard.executor == executor) {
-        Some(guard) => guard.n += 1,
-        None => all.push(Guards { executor, lineage, n: 1 }),
+fn guards_below(executor: Id) -> usize {
+    // Looked at when the list is let go of: an executor that ends just now calls foreign code.
+    let all = CHILD_GUARDS.try_with(|all| all.borrow().clone()).unwrap_or_default();
+    let is_below = |lineage: &Weak<dyn Lineage>| {
+        lineage.upgrade().is_some_and(|lineage| lineage.levels_up_to(executor) > Some(0))
+    };
+    all.iter().filter(|(_, lineage)| is_below(lineage)).count()
+}
+
+/// A guard of `executor` came to this thread.
+pub(crate) fn guard_came(executor: Id) {
+    with_guards(|all| match all.iter_mut().find(|(id, _)| *id == executor) {
+        Some((_, n)) => *n += 1,
+        None => all.push((executor, 1)),
     });
 }
 
 /// A guard of `executor` left this thread.
 pub(crate) fn guard_left(executor: Id) {
     with_guards(|all| {
-        if let Some(at) = all.iter().position(|guard| guard.executor == executor) {
-            all[at].n -= 1;
-            if all[at].n == 0 {
+        if let Some(at) = all.iter().position(|(id, _)| *id == executor) {
+            all[at].1 -= 1;
+            if all[at].1 == 0 {
                 all.swap_remove(at);
             }
         }
     });
 }
 
+/// A guard of a child came to this thread: it counts for those above it too.
+#[cold]
+pub(crate) fn child_guard_came(child: Id, lineage: Weak<dyn Lineage>) {
+    guard_came(child);
+    let _torn_down = CHILD_GUARDS.try_with(|all| all.borrow_mut().push((child, lineage)));
+}
+
+/// A guard of a child left this thread.
+#[cold]
+pub(crate) fn child_guard_left(child: Id) {
+    guard_left(child);
+    let _torn_down = CHILD_GUARDS.try_with(|all| {
+        let mut all = all.borrow_mut();
+        if let Some(at) = all.iter().position(|(id, _)| *id == child) {
+            all.swap_remove(at);
+        }
+    });
+}
+
 /// `None` while the thread is being torn down: what it holds then is not counted.
-fn with_guards<R>(f: impl FnOnce(&mut Vec<Guards>) -> R) -> Option<R> {
+fn with_guards<R>(f: impl FnOnce(&mut Vec<(Id, usize)>) -> R) -> Option<R> {
     GUARDS.try_with(|all| f(&mut all.borrow_mut())).ok()
 }
 
@@ -330,9 +350,9 @@ mod tests {
 
     #[test]
     fn guards_are_counted_by_executor() {
-        guard_came(A, None);
-        guard_came(A, None);
-        guard_came(B, None);
+        guard_came(A);
+        guard_came(A);
+        guard_came(B);
         assert_eq!((guards(A), guards(B), held(A)), (2, 1, 2));
         guard_left(A);
         guard_left(B);

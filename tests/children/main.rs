@@ -2,6 +2,7 @@
 //! strand, ends at each level, and what each costs.
 #![forbid(unsafe_code)]
 
+mod chaos;
 mod depth;
 mod ends;
 mod levels;

@@ -30,9 +30,9 @@ pub(crate) struct Kid {
 }
 
 impl Kid {
-    fn new(limit: usize, parent: Option<&Arc<Kid>>) -> Arc<Self> {
+    fn new(limit: usize, overtakes: u16, parent: Option<&Arc<Kid>>) -> Arc<Self> {
         Arc::new(Self {
-            level: Level::new(limit, 0, JOBS),
+            level: Level::new(limit, overtakes, JOBS),
             counters: Counters::of_child(),
             parent: parent.cloned(),
             floor: Floor::new(limit.max(1)),
@@ -86,16 +86,20 @@ struct Tree {
 impl Tree {
     /// With `taken` of the root's permits in the hands of the model.
     fn new(limit: usize, taken: usize) -> Arc<Self> {
-        Self::build(limit, taken, false)
+        Self::build(limit, taken, false, Kid::new(1, 0, None))
     }
 
-    fn build(limit: usize, taken: usize, goes_on: bool) -> Arc<Self> {
+    /// With another first child.
+    fn with(limit: usize, taken: usize, a: Arc<Kid>) -> Arc<Self> {
+        Self::build(limit, taken, false, a)
+    }
+
+    fn build(limit: usize, taken: usize, goes_on: bool, a: Arc<Kid>) -> Arc<Self> {
         let debts = Debts::default();
         let gate = Gate::new(limit, 0, JOBS, debts.clone());
         (0..taken).for_each(|_| _ = gate.try_take().unwrap());
-        let b = Kid::new(1, None);
-        let deep = Kid::new(1, Some(&b));
-        let a = Kid::new(1, None);
+        let b = Kid::new(1, 0, None);
+        let deep = Kid::new(1, 0, Some(&b));
         let floor = Floor::new(limit.max(1));
         let ends = Default::default();
         Arc::new(Self { gate, debts, floor, a, b, deep, ends, goes_on })
@@ -345,7 +349,7 @@ impl Tree {
 /// A call of an idle strand and a task that is queued there: never both at once, and both are heard of.
 #[test]
 fn strand_inline_races_push() {
-    model("strand_inline_races_push", Size::Wide, 1..=1_000_000, || {
+    model("strand_inline_races_push", Size::Wide, 5_400..=13_000, || {
         let tree = Tree::new(2, 0);
         let other = tree.beside(|tree| _ = tree.push(&tree.a, 0).unwrap());
         let ran = tree.try_run(&tree.a);
@@ -415,7 +419,7 @@ fn bounced_call_races_claim() {
 #[test]
 fn siblings_race_for_one_permit() {
     model("siblings_race_for_one_permit", Size::Wide, 220..=520, || {
-        let tree = Tree::build(1, 0, true);
+        let tree = Tree::build(1, 0, true, Kid::new(1, 0, None));
         let other = tree.beside(|tree| _ = tree.push(&tree.b, 0).unwrap());
         tree.push(&tree.a, 1).unwrap();
         other.join().unwrap();
@@ -456,7 +460,7 @@ fn child_waiter_races_root_give() {
 /// A waiter of a child is handed both permits when the child's comes back.
 #[test]
 fn child_waiter_races_child_give() {
-    model("child_waiter_races_child_give", Size::Wide, 1..=1_000_000, || {
+    model("child_waiter_races_child_give", Size::Wide, 990..=2_300, || {
         let tree = Tree::new(2, 0);
         assert!(tree.try_take(&tree.a));
         let holder = tree.beside(|tree| {
@@ -634,6 +638,66 @@ fn nested_waiter_races_nested_waiter() {
         assert_eq!(tree.run_nested(&tree.a, false), Out::Ran);
         other.join().unwrap();
         tree.assert_as_new(0);
+    });
+}
+
+/// Two threads with permits of the root: one overtakes what is queued at the child, the other waits there, although the
+/// child's token was in the root's line.
+#[test]
+fn nested_waiter_races_overtaker() {
+    model("nested_waiter_races_overtaker", Size::Wide, 17_000..=42_000, || {
+        let tree = Tree::with(2, 2, Kid::new(1, 1, None));
+        tree.push(&tree.a, 0).unwrap();
+        let other = tree.beside(|tree| assert_eq!(tree.run_nested(&tree.a, false), Out::Ran));
+        assert_eq!(tree.run_nested(&tree.a, false), Out::Ran);
+        other.join().unwrap();
+        tree.assert_as_new(1);
+    });
+}
+
+/// A child gets two permits at once: the nested waiter takes one and sees that the task behind him gets the other.
+#[test]
+fn nested_waiter_races_raise_to_two() {
+    model("nested_waiter_races_raise_to_two", Size::Wide, 1_900..=4_600, || {
+        let tree = Tree::with(2, 1, Kid::new(2, 0, None));
+        tree.carry_out(tree.gate.set_limit_below(&tree.a, 0));
+        tree.push(&tree.a, 0).unwrap();
+        let other = tree.beside(|tree| tree.carry_out(tree.gate.set_limit_below(&tree.a, 2)));
+        assert_eq!(tree.run_nested(&tree.a, false), Out::Ran);
+        other.join().unwrap();
+        tree.assert_as_new(1);
+    });
+}
+
+/// A waiter has the root's token when his child is paused, and leaves: the sibling behind him is served.
+#[test]
+fn child_waiter_leaves_as_child_pauses() {
+    model("child_waiter_leaves_as_child_pauses", Size::Wide, 9_500..=22_000, || {
+        let tree = Tree::new(1, 1);
+        let waiter = tree.beside(|tree| _ = tree.stand(&tree.a, true));
+        let holder = tree.beside(|tree| tree.run_root_and_give());
+        tree.push(&tree.b, 0).unwrap();
+        tree.carry_out(tree.gate.set_limit_below(&tree.a, 0));
+        waiter.join().unwrap();
+        holder.join().unwrap();
+        tree.assert_quiet(1);
+    });
+}
+
+/// A waiter has the root's token when his child is shut down: the sibling behind him is served.
+#[test]
+fn child_shutdown_races_waiter() {
+    model("child_shutdown_races_waiter", Size::Wide, 8_700..=21_000, || {
+        let tree = Tree::new(1, 1);
+        let waiter = tree.beside(|tree| _ = tree.stand(&tree.a, false));
+        let holder = tree.beside(|tree| tree.run_root_and_give());
+        tree.push(&tree.b, 0).unwrap();
+        let (taken, errand) = tree.gate.close_and_take_below(&tree.a);
+        assert!(taken.is_empty());
+        tree.carry_out(errand);
+        waiter.join().unwrap();
+        holder.join().unwrap();
+        tree.assert_quiet(1);
     });
 }
 

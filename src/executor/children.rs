@@ -26,7 +26,10 @@ impl Executor {
     /// *Under the parent's permit.* Inside of a task of the parent, `run`, `try_run`, `dispatch` and `join` need only
     /// the child's own permit, and who waits for it goes ahead of the child's queue, where others may need the permit
     /// that this thread has. Inside of a task of a child, this thread is inside of its parent too. A guard
-    /// ([`acquire`](Self::acquire)) takes a permit of each level, wherever it is asked for.
+    /// ([`acquire`](Self::acquire)) may outlive the task that it was asked for in, so it takes a permit of each level,
+    /// wherever that is. Beware of waiting for one inside of tasks of the parent: when all of its permits are with
+    /// threads that do so, none of them goes on. (One that has all of them itself is refused with
+    /// [`Reason::Deadlock`](crate::Reason::Deadlock).)
     ///
     /// *What it costs.* A child has no threads and no lines for them; idle, it is some 200 bytes. A run takes and
     /// gives one permit at each level, with atomic operations on words that its siblings' runs share above it: with

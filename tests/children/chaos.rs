@@ -38,8 +38,18 @@ impl Place {
     }
 }
 
-/// One call of a verb at one of the places; with a parent, from inside of a task of it.
-fn call(place: &Place, above: Option<&Place>, random: &mut Numbers) {
+/// Where a call comes from.
+#[derive(Clone, Copy)]
+enum From<'a> {
+    /// The thread itself, which may go into a task of the parent first.
+    Outside(Option<&'a Place>),
+    /// A task of the parent.
+    Parent,
+}
+
+/// One call of a verb at one of the places. Inside of a task of the parent nobody waits for a guard without an end: it
+/// needs a permit of the parent too, and all of these may be with threads that wait for one.
+fn call(place: &Place, from: From<'_>, random: &mut Numbers) {
     let (exec, panics) = (&place.exec, random.one_in(8));
     let task = || place.task(panics);
     let short = Duration::from_micros(random.below(100));
@@ -54,15 +64,15 @@ fn call(place: &Place, above: Option<&Place>, random: &mut Numbers) {
         6 => quietly(&mut || drop(exec.try_run(task()))),
         7 => quietly(&mut || drop(exec.run_timeout(short, task()))),
         8 => quietly(&mut || drop(exec.dispatch(task()).map(|it| it.join()))),
-        9 => drop(exec.acquire()),
-        10 => drop(exec.acquire_timeout(short).map(|permit| permit.into_owned())),
+        9 if matches!(from, From::Outside(_)) => drop(exec.acquire()),
+        9 | 10 => drop(exec.acquire_timeout(short).map(|permit| permit.into_owned())),
         11 => quietly(&mut || drop(exec.run_all((0..3).map(|_| place.task(false))))),
         12 => exec.scope(|s| drop(s.spawn(place.task(false)))),
         n => {
-            let Some(above) = above else { return };
+            let From::Outside(Some(above)) = from else { return };
             let mut again = Numbers::from_seed(random.next());
             quietly(&mut || {
-                let nested = || call(place, None, &mut again);
+                let nested = || call(place, From::Parent, &mut again);
                 if n == 13 {
                     drop(above.exec.run(nested))
                 } else {
@@ -97,7 +107,8 @@ fn episode(pool: &Pool, seed: u64) {
             s.spawn(move || {
                 for _ in 0..calls {
                     let at = random.below(5) as usize;
-                    call(&places[at], ABOVE[at].map(|above| &places[above]), &mut random);
+                    let above = ABOVE[at].map(|above| &places[above]);
+                    call(&places[at], From::Outside(above), &mut random);
                 }
             });
         }

@@ -293,7 +293,10 @@ fn an_executed_task_of_a_small_closure_is_no_block() {
             let count = allocations(execute);
             let before = workers.load(SeqCst);
             drop(guard);
-            until("done", || exec.stats().queued + exec.stats().active == 0);
+            until("done", || {
+                let stats = exec.stats();
+                stats.queued + stats.active == 0
+            });
             let by_workers = workers.load(SeqCst) - before;
             println!("{TASKS} {name} closures: {count} to queue them, {by_workers} to run them");
             (count, by_workers)

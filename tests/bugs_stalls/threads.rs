@@ -170,7 +170,10 @@ fn b58_work_goes_on_with_the_thread_there_is() {
             exec.execute(|| ()).unwrap();
             pool.stats().created > 1
         });
-        until("all have met", || exec.stats().queued + exec.stats().active == 0);
+        until("all have met", || {
+            let stats = exec.stats();
+            stats.queued + stats.active == 0
+        });
         assert_eq!(exec.stats().completed, exec.stats().accepted);
         assert_eq!(pool.stats().refused, refused);
         pool.shutdown(Duration::MAX).unwrap();

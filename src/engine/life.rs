@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::Engine;
+use super::child::ALL_LEVELS;
 use crate::error::{Reason, Unfinished};
 use crate::gate::{Demand, GateStats, TakenOut};
 use crate::pool::Member;
@@ -67,10 +68,16 @@ impl Engine {
         if self.is_held() {
             return Err(unfinished(self.gate_stats(), Reason::Deadlock));
         }
-        let waited = match self.is_child() {
+        let wait = |deadline| match self.is_child() {
             false => self.gate.wait_quiet(deadline),
             true => self.gate.wait_quiet_below(self, deadline),
         };
+        // All permits of a level above are this thread's: what is queued cannot run before it goes on.
+        if self.is_child() && self.would_deadlock_within(ALL_LEVELS) {
+            let now = Some(Instant::now());
+            return wait(now).map_err(|left| unfinished(left, Reason::Deadlock));
+        }
+        let waited = wait(deadline);
         waited.map_err(|left| unfinished(left, Reason::TimedOut))
     }
 }

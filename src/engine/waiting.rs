@@ -123,7 +123,7 @@ impl Engine {
     }
 
     /// The same of those of so many levels.
-    fn would_deadlock_within(self: &Arc<Self>, levels: usize) -> bool {
+    pub(super) fn would_deadlock_within(self: &Arc<Self>, levels: usize) -> bool {
         self.levels(levels).any(|engine| {
             let held = context::held(engine.id());
             held > 0 && held >= engine.limit()
@@ -143,10 +143,16 @@ impl Engine {
             self.run_queued(ticket, Kind::JoinedNested, 0);
             return Ok(());
         }
-        if self.would_deadlock() && self.is_queued(ticket) {
+        // For a thread that is not fit a worker runs it, who needs a permit of every level.
+        let is_unfit = standing == Standing::Unfit;
+        let stuck = match is_unfit {
+            true => self.would_deadlock_within(ALL_LEVELS),
+            false => self.would_deadlock(),
+        };
+        if stuck && self.is_queued(ticket) {
             return Err(Reason::Deadlock);
         }
-        if standing == Standing::Unfit {
+        if is_unfit {
             return Ok(());
         }
         if self.is_child() && self.levels_to_run() != ALL_LEVELS {

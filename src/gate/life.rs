@@ -80,7 +80,8 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         if had_tasks {
             self.ledger.settle();
         }
-        self.tell_if_quiet(&inner);
+        // Children may be quiet by this, whatever runs at the root.
+        self.quiet.notify_all();
         drop(inner);
         signals.iter().for_each(Unparker::unpark);
         tasks

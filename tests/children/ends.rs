@@ -221,3 +221,48 @@ fn a_pool_shuts_down_with_children_at_work() {
         assert_eq!(pool.stats().alive, 0);
     });
 }
+
+#[test]
+fn an_unfit_thread_under_the_parents_permit_is_told_deadlock() {
+    hang_guard(|| {
+        let parent = root(1);
+        let child = parent.child("child").limit(1).build().unwrap();
+        let joined = parent.run(|| {
+            let _unfit = work_permit::fitness::no_inline();
+            child.spawn(|| 1).unwrap().join()
+        });
+        assert!(matches!(joined.unwrap(), Err(work_permit::JoinError::Deadlock)));
+    });
+}
+
+#[test]
+fn a_drain_of_a_child_under_the_only_permit_of_its_parent_is_told_deadlock() {
+    hang_guard(|| {
+        let parent = root(1);
+        let child = parent.child("child").limit(1).build().unwrap();
+        let left = parent.run(|| {
+            child.execute(|| ()).unwrap();
+            child.drain(std::time::Duration::MAX).unwrap_err()
+        });
+        assert_eq!(left.unwrap().reason(), work_permit::Reason::Deadlock);
+        child.drain(std::time::Duration::MAX).unwrap();
+    });
+}
+
+#[test]
+fn a_shutdown_of_the_root_wakes_who_drains_a_child() {
+    hang_guard(|| {
+        let top = root(4);
+        let child = top.child("child").limit(0).build().unwrap();
+        child.execute(|| ()).unwrap();
+        let guard = top.acquire().unwrap();
+        std::thread::scope(|s| {
+            let drain = s.spawn(|| child.drain(std::time::Duration::MAX));
+            // sleep: so that it waits by then, mostly; the test holds either way.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            drop(top.shutdown_now());
+            drain.join().unwrap().unwrap();
+        });
+        drop(guard);
+    });
+}

@@ -14,8 +14,8 @@ use crate::line::Ticket;
 use crate::sync::Parker;
 use crate::{Size, model};
 use loom::thread;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 /// Most jobs in a model.
 const JOBS: usize = 4;
@@ -31,8 +31,12 @@ pub(crate) struct Kid {
 
 impl Kid {
     fn new(limit: usize, parent: Option<&Arc<Kid>>) -> Arc<Self> {
+        Self::with_overtakes(limit, 0, parent)
+    }
+
+    pub(super) fn with_overtakes(limit: usize, most: u16, parent: Option<&Arc<Kid>>) -> Arc<Self> {
         Arc::new(Self {
-            level: Level::new(limit, 0, JOBS),
+            level: Level::new(limit, most, JOBS),
             counters: Counters::of_child(),
             parent: parent.cloned(),
             floor: Floor::new(limit.max(1)),
@@ -56,7 +60,7 @@ impl Kin for Arc<Kid> {
 
 /// Lines that owe a thread for their tasks.
 #[derive(Debug, Default, Clone)]
-struct Debts(Arc<AtomicUsize>);
+pub(super) struct Debts(Arc<AtomicUsize>);
 
 impl Ledger for Debts {
     fn owe(&self) -> bool {
@@ -70,38 +74,47 @@ impl Ledger for Debts {
 }
 
 /// A root with two strands and one below the second.
-struct Tree {
-    gate: Gate<Job, Debts>,
+pub(super) struct Tree {
+    pub(super) gate: Gate<Job, Debts>,
     debts: Debts,
     /// What runs under the root's permits.
     floor: Floor,
-    a: Arc<Kid>,
-    b: Arc<Kid>,
-    deep: Arc<Kid>,
+    pub(super) a: Arc<Kid>,
+    pub(super) b: Arc<Kid>,
+    pub(super) deep: Arc<Kid>,
     ends: [AtomicUsize; JOBS],
+    /// The jobs that have ended, in this order.
+    order: Mutex<Vec<Job>>,
     /// Workers go on under their permit (T6), as long as they may.
     goes_on: bool,
 }
 
 impl Tree {
     /// With `taken` of the root's permits in the hands of the model.
-    fn new(limit: usize, taken: usize) -> Arc<Self> {
+    pub(super) fn new(limit: usize, taken: usize) -> Arc<Self> {
         Self::build(limit, taken, false)
     }
 
     fn build(limit: usize, taken: usize, goes_on: bool) -> Arc<Self> {
+        Self::above(Kid::new(1, None), limit, taken, goes_on)
+    }
+
+    /// With this child in place of the first strand.
+    pub(super) fn above(a: Arc<Kid>, limit: usize, taken: usize, goes_on: bool) -> Arc<Self> {
         let debts = Debts::default();
         let gate = Gate::new(limit, 0, JOBS, debts.clone());
         (0..taken).for_each(|_| _ = gate.try_take().unwrap());
         let b = Kid::new(1, None);
         let deep = Kid::new(1, Some(&b));
-        let a = Kid::new(1, None);
         let floor = Floor::new(limit.max(1));
-        let ends = Default::default();
-        Arc::new(Self { gate, debts, floor, a, b, deep, ends, goes_on })
+        let (ends, order) = Default::default();
+        Arc::new(Self { gate, debts, floor, a, b, deep, ends, order, goes_on })
     }
 
-    fn beside(self: &Arc<Self>, f: impl FnOnce(&Tree) + 'static) -> thread::JoinHandle<()> {
+    pub(super) fn beside(
+        self: &Arc<Self>,
+        f: impl FnOnce(&Tree) + 'static,
+    ) -> thread::JoinHandle<()> {
         let tree = Arc::clone(self);
         thread::spawn(move || f(&tree))
     }
@@ -117,7 +130,7 @@ impl Tree {
         }
     }
 
-    fn carry_out(&self, errand: Errand) {
+    pub(super) fn carry_out(&self, errand: Errand) {
         if errand == Errand::SendWorker {
             self.work();
         }
@@ -164,6 +177,7 @@ impl Tree {
     }
 
     fn end(&self, job: Job) {
+        self.order.lock().unwrap().push(job);
         self.ends[job].fetch_add(1, Relaxed);
     }
 
@@ -200,7 +214,7 @@ impl Tree {
     }
 
     /// Runs here if a permit of each level is free. Says whether it was.
-    fn try_run(&self, kid: &Arc<Kid>) -> bool {
+    pub(super) fn try_run(&self, kid: &Arc<Kid>) -> bool {
         let taken = self.try_take(kid);
         if taken {
             self.body(Some(kid));
@@ -209,12 +223,12 @@ impl Tree {
         taken
     }
 
-    fn run_root_and_give(&self) {
+    pub(super) fn run_root_and_give(&self) {
         self.floor.body();
         self.carry_out(self.gate.give());
     }
 
-    fn push(&self, kid: &Arc<Kid>, job: Job) -> Result<Ticket, NotQueued> {
+    pub(super) fn push(&self, kid: &Arc<Kid>, job: Job) -> Result<Ticket, NotQueued> {
         let (ticket, errand) = self.gate.push_below(kid, job, 0).map_err(|(_, why)| why)?;
         self.carry_out(errand);
         Ok(ticket)
@@ -230,7 +244,7 @@ impl Tree {
         self.turns(kid, &parker, ticket, leave)
     }
 
-    fn join(&self, kid: &Arc<Kid>, ticket: Ticket, leave: bool) -> Out {
+    pub(super) fn join(&self, kid: &Arc<Kid>, ticket: Ticket, leave: bool) -> Out {
         let parker = Parker::new();
         if !self.gate.join_below(kid, ticket, &parker.unparker()) {
             return Out::Gone;
@@ -260,7 +274,7 @@ impl Tree {
     }
 
     /// A thread that has the root's permit waits for that of a child of the root, runs, and gives both back.
-    fn run_nested(&self, kid: &Arc<Kid>, leave: bool) -> Out {
+    pub(super) fn run_nested(&self, kid: &Arc<Kid>, leave: bool) -> Out {
         let out = self.stand_nested(kid, leave);
         if out == Out::Ran {
             kid.floor.body();
@@ -307,6 +321,11 @@ impl Tree {
         true
     }
 
+    /// The jobs in the order in which they ended.
+    pub(super) fn order(&self) -> Vec<Job> {
+        self.order.lock().unwrap().clone()
+    }
+
     fn kids(&self) -> [&Arc<Kid>; 3] {
         [&self.a, &self.b, &self.deep]
     }
@@ -328,7 +347,7 @@ impl Tree {
     }
 
     /// As [`assert_quiet`](Self::assert_quiet), and no token is left over at any level: the next job makes one.
-    fn assert_as_new(&self, jobs: usize) {
+    pub(super) fn assert_as_new(&self, jobs: usize) {
         self.assert_quiet(jobs);
         for (n, kid) in [&self.a, &self.deep].into_iter().enumerate() {
             if jobs + n >= JOBS {

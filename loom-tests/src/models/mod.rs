@@ -6,6 +6,7 @@
 
 mod child;
 mod child_engine;
+mod child_order;
 mod executor;
 mod executor_lease;
 mod gate;

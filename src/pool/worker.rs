@@ -11,9 +11,9 @@ use std::cell::Cell;
 use std::ptr;
 use std::time::Instant;
 
-/// Looks of a searcher at an empty run queue before it rests: a microsecond or two, for work that is just being
-/// queued. It does not yield: a worker that stays on its core sends the one who waited for the task
-/// to another, and is woken across cores the next time.
+/// Looks of a searcher at an empty run queue before it rests, for work that is just being queued. It does not yield:
+/// starts after idleness came later with yields, as if the worker, still on its core, had sent the one who waited for
+/// its task to another, to be woken across cores the next time.
 #[cfg(not(work_permit_loom))]
 const SEARCH: u32 = 64;
 #[cfg(work_permit_loom)]

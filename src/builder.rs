@@ -1,7 +1,7 @@
 //! The builder of executors. A value that makes no sense is refused by `build`, which names it.
 #![forbid(unsafe_code)]
 
-use crate::engine::{Engine, Settings};
+use crate::engine::{Engine, Plan, Settings};
 use crate::error::ConfigError;
 use crate::executor::Executor;
 use crate::operations::Operations;
@@ -51,7 +51,8 @@ pub enum Inline {
 pub struct ExecutorBuilder {
     pool: Pool,
     name: String,
-    limit: usize,
+    /// `None`: the cores, which it takes the system a while to count.
+    limit: Option<usize>,
     queue_capacity: usize,
     max_overtakes: usize,
     max_inline_depth: usize,
@@ -59,6 +60,8 @@ pub struct ExecutorBuilder {
     requires: Operations,
     record_waits: bool,
     leases: bool,
+    parent: Option<Executor>,
+    is_strand: bool,
 }
 
 impl ExecutorBuilder {
@@ -66,7 +69,7 @@ impl ExecutorBuilder {
         Self {
             pool,
             name,
-            limit: cores(),
+            limit: None,
             queue_capacity: DEFAULT_QUEUE_CAPACITY,
             max_overtakes: DEFAULT_MAX_OVERTAKES,
             max_inline_depth: DEFAULT_MAX_INLINE_DEPTH,
@@ -75,11 +78,28 @@ impl ExecutorBuilder {
             record_waits: false,
             // Models of leases name their slots; everywhere else leases would only multiply them.
             leases: cfg!(not(work_permit_loom)),
+            parent: None,
+            is_strand: false,
         }
     }
 
+    /// A child starts from what its parent asks of threads.
+    pub(crate) fn child(parent: &Executor, name: String) -> Self {
+        let settings = &parent.engine().settings;
+        Self {
+            max_inline_depth: settings.max_inline_depth as usize,
+            inline: if settings.never_inline { Inline::Never } else { Inline::WhenFree },
+            parent: Some(parent.clone()),
+            ..Self::new(parent.pool().clone(), name)
+        }
+    }
+
+    pub(crate) fn strand(parent: &Executor, name: String) -> Self {
+        Self { limit: Some(1), max_overtakes: 0, is_strand: true, ..Self::child(parent, name) }
+    }
+
     /// How many tasks may run at a time, inline ones and guards included. 0 pauses: work queues until the limit
-    /// is raised. Default: the available parallelism.
+    /// is raised. Default: the available parallelism; of a strand 1, and no other is taken but 0.
     ///
     /// ```
     /// let paused = work_permit::Pool::new().executor("paused").limit(0).build()?;
@@ -87,7 +107,7 @@ impl ExecutorBuilder {
     /// # Ok::<(), work_permit::ConfigError>(())
     /// ```
     pub fn limit(mut self, permits: usize) -> Self {
-        self.limit = permits;
+        self.limit = Some(permits);
         self
     }
 
@@ -118,7 +138,7 @@ impl ExecutorBuilder {
     }
 
     /// How many times in a row a call on its caller's thread may start ahead of waiting work. 0 is strict: while
-    /// anything waits, every call queues. Default: 256.
+    /// anything waits, every call queues. Default: 256; a strand is strict.
     ///
     /// A larger number keeps callers running where a hand-over would cost a thread switch for each task, at the
     /// price of a longer wait in the queue: at most so many starts more. Measured on two cores with two permits and
@@ -183,7 +203,7 @@ impl ExecutorBuilder {
 
     /// Whether a permit may stay with its thread between two inline runs while nothing waits. It saves the
     /// atomic operations of taking it and giving it back, and changes no answer. Default: yes. The switch is
-    /// there to compare.
+    /// there to compare. A child keeps none, whatever is said here.
     ///
     /// ```
     /// let plain = work_permit::Pool::new().executor("word only").leases(false).build()?;
@@ -223,36 +243,62 @@ impl ExecutorBuilder {
     /// assert!(error.to_string().contains("max_overtakes 65536"));
     /// ```
     pub fn build(self) -> Result<Executor, ConfigError> {
-        check_limit(self.limit)?;
-        let Ok(max_overtakes) = u16::try_from(self.max_overtakes) else {
-            let asked = self.max_overtakes;
+        let limit = self.limit.unwrap_or_else(cores);
+        check_limit(limit, self.is_strand)?;
+        let asked = self.max_overtakes;
+        if self.is_strand && asked > 0 {
+            return Err(ConfigError::new(format!(
+                "max_overtakes {asked} of a strand, which is strict"
+            )));
+        }
+        let Ok(max_overtakes) = u16::try_from(asked) else {
             return Err(ConfigError::new(format!(
                 "max_overtakes {asked} is more than the largest, {MAX_OVERTAKES}"
             )));
         };
+        let above = self.parent.as_ref().map(|parent| parent.engine().settings.requires);
+        let requires = self.requires | above.unwrap_or_default();
+        let never_inline = self.inline == Inline::Never;
         let settings = Settings {
             name: self.name.into_boxed_str(),
-            max_inline_depth: self.max_inline_depth,
-            never_inline: self.inline == Inline::Never,
-            requires: self.requires,
+            requires,
+            max_inline_depth: u32::try_from(self.max_inline_depth).unwrap_or(u32::MAX),
+            never_inline,
+            is_strand: self.is_strand,
+            is_child: self.parent.is_some(),
+            dispatches_freely: !never_inline && self.max_inline_depth > 0 && requires.is_empty(),
+        };
+        let plan = Plan {
+            limit,
+            max_overtakes,
+            capacity: self.queue_capacity,
             record_waits: self.record_waits,
             leases: self.leases,
         };
+        if let Some(parent) = self.parent {
+            let engine = Engine::new_child(settings, &plan, parent.engine());
+            return Ok(Executor::from_parts(engine, self.pool, Some(parent)));
+        }
         let pool = Arc::clone(self.pool.core());
-        let engine = Engine::new(settings, self.limit, max_overtakes, self.queue_capacity, pool);
+        let engine = Engine::new(settings, &plan, pool);
         let member: Weak<Engine> = Arc::downgrade(&engine);
         if !self.pool.core().admit(member as Weak<dyn Member>) {
             return Err(ConfigError::new("the pool is shut down".to_owned()));
         }
-        Ok(Executor::from_parts(engine, self.pool))
+        Ok(Executor::from_parts(engine, self.pool, None))
     }
 }
 
-/// Refuses a limit that no executor can have.
-pub(crate) fn check_limit(limit: usize) -> Result<(), ConfigError> {
+/// Refuses a limit that no executor can have, or no strand.
+pub(crate) fn check_limit(limit: usize, is_strand: bool) -> Result<(), ConfigError> {
     if limit > MAX_LIMIT {
         return Err(ConfigError::new(format!(
             "limit {limit} is more than the largest, {MAX_LIMIT}"
+        )));
+    }
+    if is_strand && limit > 1 {
+        return Err(ConfigError::new(format!(
+            "limit {limit} of a strand, which runs one task at a time"
         )));
     }
     Ok(())

@@ -4,14 +4,17 @@
 //!
 //! Sums taken while work runs are of no single moment; when the executor is quiet they are exact, since
 //! everything is counted before the permit goes back.
+//!
+//! A child has no lines for threads: it must be small, and its inline runs write its permit word anyway. It counts
+//! inline runs in [`Few`], and the rest in a box that it gets with the first task that it queues.
 #![forbid(unsafe_code)]
 
 use crate::error::Reason;
 use crate::lease::Lease;
 use crate::stats::Refused;
-use crate::sync::Arc;
 use crate::sync::Ordering::Relaxed;
-use crate::sync::plain::AtomicU64;
+use crate::sync::plain::{AtomicU32, AtomicU64};
+use crate::sync::{Arc, OnceLock};
 use crate::thread_index;
 use crossbeam_utils::CachePadded;
 
@@ -48,6 +51,8 @@ struct PerThread {
     attempts: Pair,
     /// Attempts that did the work, or panicked: the others are work for the queue.
     attempts_done: AtomicU64,
+    /// Permits that work of children had.
+    below: Pair,
 }
 
 #[derive(Debug, Default)]
@@ -95,33 +100,65 @@ pub(crate) struct Sums {
     pub(crate) on_workers_now: u64,
     pub(crate) attempts_done: u64,
     pub(crate) attempts_now: u64,
+    pub(crate) below_now: u64,
 }
 
 /// The counters of one executor.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    slots: Slots,
+    few: Few,
+    rest: OnceLock<Box<Rest>>,
+}
+
+/// What a child counts of inline runs, which allocate nothing.
+#[derive(Debug, Default)]
+struct Few {
+    inline: Pair,
+    nested: AtomicU64,
+    /// Permits that work of its own children has.
+    below: AtomicU32,
+}
+
+#[derive(Debug, Default)]
+struct Rest {
+    /// None: a child.
+    slots: Option<Slots>,
     shared: CachePadded<PerThread>,
     overtakes: AtomicU64,
     panicked: AtomicU64,
     refused: [AtomicU64; Reason::COUNT],
+    /// Of a child, whose line does not last: see [`Books`].
+    books: [AtomicU64; 3],
+}
+
+/// What became of the tasks that a child queued. Written under the lock of its tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Books {
+    Accepted,
+    Cancelled,
+    Unrun,
 }
 
 impl Counters {
     pub(crate) fn new(slots: Slots) -> Self {
-        Self {
-            slots,
-            shared: CachePadded::default(),
-            overtakes: AtomicU64::new(0),
-            panicked: AtomicU64::new(0),
-            refused: Default::default(),
-        }
+        let rest = Box::new(Rest { slots: Some(slots), ..Rest::default() });
+        Self { few: Few::default(), rest: OnceLock::from(rest) }
+    }
+
+    /// Of a child.
+    pub(crate) fn of_child() -> Self {
+        Self { few: Few::default(), rest: OnceLock::new() }
+    }
+
+    #[inline]
+    fn rest(&self) -> &Rest {
+        self.rest.get_or_init(Box::default)
     }
 
     /// This thread's slot, unless there are more threads than slots.
     #[inline]
-    pub(crate) fn slot(&self) -> Option<&Slot> {
-        self.slots.get(thread_index::current()).map(|slot| &**slot)
+    fn slot(&self) -> Option<&Slot> {
+        slot_of_this_thread(self.rest().slots.as_ref()?)
     }
 
     #[inline]
@@ -138,7 +175,7 @@ impl Counters {
                 counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
             }
             None => {
-                pick(&self.shared).fetch_add(n, Relaxed);
+                pick(&self.rest().shared).fetch_add(n, Relaxed);
             }
         }
     }
@@ -182,17 +219,17 @@ impl Counters {
 
     #[cold]
     pub(crate) fn overtook(&self) {
-        self.overtakes.fetch_add(1, Relaxed);
+        self.rest().overtakes.fetch_add(1, Relaxed);
     }
 
     #[cold]
     pub(crate) fn panicked(&self) {
-        self.panicked.fetch_add(1, Relaxed);
+        self.rest().panicked.fetch_add(1, Relaxed);
     }
 
     #[cold]
     pub(crate) fn refused(&self, reason: Reason) {
-        self.refused[reason.index()].fetch_add(1, Relaxed);
+        self.rest().refused[reason.index()].fetch_add(1, Relaxed);
     }
 
     #[inline]
@@ -205,20 +242,23 @@ impl Counters {
     }
 
     pub(crate) fn overtakes(&self) -> u64 {
-        self.overtakes.load(Relaxed)
+        self.rest.get().map_or(0, |rest| rest.overtakes.load(Relaxed))
     }
 
     pub(crate) fn panics(&self) -> u64 {
-        self.panicked.load(Relaxed)
+        self.rest.get().map_or(0, |rest| rest.panicked.load(Relaxed))
     }
 
     pub(crate) fn why(&self, why: Why) -> u64 {
         let of = |line: &PerThread| line.why_queued[why as usize].load(Relaxed);
-        of(&self.shared) + self.slots.iter().map(|slot| of(&slot.counts)).sum::<u64>()
+        let slots = self.slots().iter().map(|slot| of(&slot.counts)).sum::<u64>();
+        slots + self.rest.get().map_or(0, |rest| of(&rest.shared))
     }
 
     pub(crate) fn refusals(&self) -> Refused {
-        let count = |reason: Reason| self.refused[reason.index()].load(Relaxed);
+        let rest = self.rest.get();
+        let count =
+            |reason: Reason| rest.map_or(0, |rest| rest.refused[reason.index()].load(Relaxed));
         Refused {
             saturated: count(Reason::Saturated),
             queue_full: count(Reason::QueueFull),
@@ -233,16 +273,77 @@ impl Counters {
 
     pub(crate) fn sums(&self) -> Sums {
         let mut sums = Sums::default();
-        for slot in self.slots.iter() {
+        for slot in self.slots() {
             let (ended, busy) = (slot.lease.served(), slot.lease.is_busy());
             sums.inline_begun += ended + u64::from(busy);
             sums.inline_ended += ended;
             sums.inline_now += u64::from(busy);
             sums.add(&slot.counts);
         }
-        sums.add(&self.shared);
+        if let Some(rest) = self.rest.get() {
+            sums.add(&rest.shared);
+        }
+        sums.add_few(&self.few);
         sums
     }
+
+    fn slots(&self) -> &[CachePadded<Slot>] {
+        self.rest.get().and_then(|rest| rest.slots.as_deref()).unwrap_or_default()
+    }
+
+    /// As `begin`, of a child.
+    #[inline]
+    pub(crate) fn begin_in_child(&self, kind: Kind) {
+        match kind {
+            Kind::Inline | Kind::Leased => drop(self.few.inline.begun.fetch_add(1, Relaxed)),
+            Kind::Nested => {}
+            _ => self.begin(None, kind),
+        }
+    }
+
+    /// As `end`, of a child.
+    #[inline]
+    pub(crate) fn end_in_child(&self, kind: Kind) {
+        match kind {
+            Kind::Inline | Kind::Leased => drop(self.few.inline.ended.fetch_add(1, Relaxed)),
+            // Begun and ended in one: the gauges tell of permits.
+            Kind::Nested => drop(self.few.nested.fetch_add(1, Relaxed)),
+            _ => self.end(None, kind),
+        }
+    }
+
+    /// Work of a child got a permit. With a slot: of the root, by this thread.
+    #[inline]
+    pub(crate) fn begin_below(&self, slot: Option<&Slot>, is_root: bool) {
+        match is_root {
+            true => self.bump(slot, |line| &line.below.begun),
+            false => drop(self.few.below.fetch_add(1, Relaxed)),
+        }
+    }
+
+    /// Work of a child gave its permit back.
+    #[inline]
+    pub(crate) fn end_below(&self, slot: Option<&Slot>, is_root: bool) {
+        match is_root {
+            true => self.bump(slot, |line| &line.below.ended),
+            false => drop(self.few.below.fetch_sub(1, Relaxed)),
+        }
+    }
+
+    /// Of a child, under the lock of its tree.
+    pub(crate) fn book(&self, book: Books, tasks: usize) {
+        self.rest().books[book as usize].fetch_add(tasks as u64, Relaxed);
+    }
+
+    pub(crate) fn booked(&self, book: Books) -> u64 {
+        self.rest.get().map_or(0, |rest| rest.books[book as usize].load(Relaxed))
+    }
+}
+
+/// This thread's slot, unless there are more threads than slots.
+#[inline]
+pub(crate) fn slot_of_this_thread(slots: &Slots) -> Option<&Slot> {
+    slots.get(thread_index::current()).map(|slot| &**slot)
 }
 
 impl Sums {
@@ -262,5 +363,18 @@ impl Sums {
         self.inline_ended += done;
         let ended = counts.attempts.ended.load(Relaxed);
         self.attempts_now += counts.attempts.begun.load(Relaxed).saturating_sub(ended);
+        // An owned permit may end on another thread than it began on: the sum of all is right.
+        self.below_now = self.below_now.wrapping_add(counts.below.begun.load(Relaxed));
+        self.below_now = self.below_now.wrapping_sub(counts.below.ended.load(Relaxed));
+    }
+
+    fn add_few(&mut self, few: &Few) {
+        let ended = few.inline.ended.load(Relaxed);
+        let begun = few.inline.begun.load(Relaxed);
+        let nested = few.nested.load(Relaxed);
+        self.inline_begun += begun + nested;
+        self.inline_ended += ended + nested;
+        self.inline_now += begun.saturating_sub(ended);
+        self.below_now += u64::from(few.below.load(Relaxed));
     }
 }

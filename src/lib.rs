@@ -22,6 +22,7 @@ mod pool_handle;
 mod roster;
 mod scope;
 mod stats;
+mod stripes;
 mod sync;
 mod task;
 mod thread_index;
@@ -43,4 +44,5 @@ pub use scope::{Scope, ScopedDispatched, ScopedJoinHandle};
 #[cfg(feature = "histogram")]
 pub use stats::QueueWait;
 pub use stats::{PoolStats, Refused, Stats};
+pub use stripes::Stripes;
 pub use unrun::Unrun;

@@ -17,13 +17,20 @@ const SWEEP_FLOOR: usize = 32;
 pub(crate) struct Ticket(u64);
 
 impl Ticket {
-    pub(crate) const FIRST: Ticket = Ticket(1);
+    /// Of those who came to the end of the line.
+    pub(crate) const FIRST: Ticket = Ticket(1 << 62);
+    /// Of those who were let in at its front.
+    pub(crate) const FIRST_OF_FRONT: Ticket = Ticket(1);
 
     #[inline]
     pub(crate) fn next(self) -> Self {
         Self(self.0 + 1)
     }
 }
+
+/// Names a child that has work, in the tree of its executor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Index(pub(crate) u32);
 
 /// Somebody who waits in the line and runs the work himself.
 #[derive(Debug)]
@@ -42,14 +49,20 @@ pub(crate) enum Entry<T> {
     Joined(T, Waiting),
     /// A thread that wants a permit and nothing else.
     Waiter(Waiting),
+    /// As `Waiter`, of a thread that has the permits of the parent already.
+    Nested(Waiting),
+    /// A child with work that could start: it stands here for all of its own line.
+    Child(Index),
 }
 
 impl<T> Entry<T> {
     /// The one who waits here, if it is not only a task.
     pub(crate) fn waiting(&mut self) -> Option<&mut Waiting> {
         match self {
-            Entry::Task(_) => None,
-            Entry::Joined(_, waiting) | Entry::Waiter(waiting) => Some(waiting),
+            Entry::Task(_) | Entry::Child(_) => None,
+            Entry::Joined(_, waiting) | Entry::Waiter(waiting) | Entry::Nested(waiting) => {
+                Some(waiting)
+            }
         }
     }
 
@@ -57,14 +70,20 @@ impl<T> Entry<T> {
     pub(crate) fn into_task(self) -> Option<T> {
         match self {
             Entry::Task(task) | Entry::Joined(task, _) => Some(task),
-            Entry::Waiter(_) => None,
+            Entry::Waiter(_) | Entry::Nested(_) | Entry::Child(_) => None,
         }
     }
 
     /// A task, joined or not.
     #[inline]
     pub(crate) fn is_task(&self) -> bool {
-        !matches!(self, Entry::Waiter(_))
+        matches!(self, Entry::Task(_) | Entry::Joined(..))
+    }
+
+    /// A child.
+    #[inline]
+    pub(crate) fn is_child(&self) -> bool {
+        matches!(self, Entry::Child(_))
     }
 
     #[inline]
@@ -90,7 +109,10 @@ pub(crate) type Slots<T> = VecDeque<Slot<T>>;
 pub(crate) struct Line<T> {
     slots: Slots<T>,
     gaps: usize,
-    waiters: usize,
+    /// Entries that are no task.
+    others: usize,
+    /// Of these, children.
+    children: usize,
 }
 
 impl<T> Line<T> {
@@ -98,7 +120,7 @@ impl<T> Line<T> {
     pub(crate) const KEEP_CAPACITY: usize = 1024;
 
     pub(crate) fn new() -> Self {
-        Self { slots: Slots::new(), gaps: 0, waiters: 0 }
+        Self { slots: Slots::new(), gaps: 0, others: 0, children: 0 }
     }
 
     /// Entries of every kind.
@@ -108,18 +130,44 @@ impl<T> Line<T> {
 
     /// Tasks, joined or not.
     pub(crate) fn tasks(&self) -> usize {
-        self.len() - self.waiters
+        self.len() - self.others
+    }
+
+    /// The oldest entry is a child.
+    #[inline]
+    pub(crate) fn is_headed_by_child(&self) -> bool {
+        let head = self.slots.front().and_then(|slot| slot.entry.as_ref());
+        self.children > 0 && head.is_some_and(Entry::is_child)
     }
 
     /// Threads that wait for a permit.
     pub(crate) fn waiters(&self) -> usize {
-        self.waiters
+        self.others - self.children
+    }
+
+    #[inline]
+    fn count_in(&mut self, entry: &Entry<T>) {
+        self.others += usize::from(!entry.is_task());
+        self.children += usize::from(entry.is_child());
+    }
+
+    #[inline]
+    fn count_out(&mut self, entry: &Entry<T>) {
+        self.others -= usize::from(!entry.is_task());
+        self.children -= usize::from(entry.is_child());
     }
 
     /// Puts an entry at the end; its ticket is above all that are there.
     pub(crate) fn push(&mut self, ticket: Ticket, entry: Entry<T>, came_ns: u64) {
-        self.waiters += usize::from(!entry.is_task());
+        self.count_in(&entry);
         self.slots.push_back(entry.at(ticket, came_ns));
+    }
+
+    /// Puts an entry in front of all that came to the end, behind those that were put there before.
+    pub(crate) fn push_to_front(&mut self, ticket: Ticket, entry: Entry<T>, came_ns: u64) {
+        self.count_in(&entry);
+        let at = self.slots.partition_point(|slot| slot.ticket < Ticket::FIRST);
+        self.slots.insert(at, entry.at(ticket, came_ns));
     }
 
     /// Moves tasks to the end, whose tickets are above all that are there. Whichever are fewer are moved.
@@ -160,7 +208,7 @@ impl<T> Line<T> {
     pub(crate) fn pop(&mut self) -> Option<(Entry<T>, u64)> {
         let slot = self.slots.pop_front()?;
         let entry = slot.entry?;
-        self.waiters -= usize::from(!entry.is_task());
+        self.count_out(&entry);
         if self.gaps > 0 {
             self.trim();
         }
@@ -172,7 +220,7 @@ impl<T> Line<T> {
         let at = self.find(ticket)?;
         let came_ns = self.slots[at].came_ns;
         let entry = self.slots[at].entry.take()?;
-        self.waiters -= usize::from(!entry.is_task());
+        self.count_out(&entry);
         self.gaps += 1;
         self.trim();
         if self.gaps > SWEEP_FLOOR && self.gaps > self.slots.len() / 2 {

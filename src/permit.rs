@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use crate::executor::Executor;
-use crate::task::context;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -37,7 +36,7 @@ pub struct Permit<'a> {
 
 impl<'a> Permit<'a> {
     pub(crate) fn new(executor: &'a Executor) -> Self {
-        context::guard_came(executor.engine().id());
+        executor.engine().guard_came();
         Self { executor, stays_here: PhantomData }
     }
 
@@ -53,14 +52,14 @@ impl<'a> Permit<'a> {
     pub fn into_owned(self) -> OwnedPermit {
         let executor = self.executor;
         std::mem::forget(self);
-        context::guard_left(executor.engine().id());
+        executor.engine().guard_left();
         OwnedPermit { executor: executor.clone() }
     }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        context::guard_left(self.executor.engine().id());
+        self.executor.engine().guard_left();
         self.executor.engine().give_back();
     }
 }

@@ -21,7 +21,7 @@
 pub struct Stats {
     /// Permits in all.
     pub limit: usize,
-    /// Permits taken: `inline + on_workers + guards`.
+    /// Permits taken: `inline + on_workers + guards + below`.
     pub active: usize,
     /// Of these, taken for work on its caller's thread.
     pub inline: usize,
@@ -29,6 +29,9 @@ pub struct Stats {
     pub on_workers: usize,
     /// Of these, held as [`Permit`](crate::Permit) or [`OwnedPermit`](crate::OwnedPermit).
     pub guards: usize,
+    /// Of these, taken for work and guards of [children](crate::Executor::child). What they accept and complete is in
+    /// their own statistics, not in these.
+    pub below: usize,
     /// Permits that nobody holds.
     pub free: usize,
     /// Tasks in the queue.

@@ -24,6 +24,15 @@ thread_local! {
     static COUNT: Cell<Option<&'static AtomicU64>> = const { Cell::new(None) };
 }
 
+thread_local! {
+    /// Bytes that this thread has allocated and not freed itself.
+    static BYTES: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count_bytes(bytes: isize) {
+    let _gone = BYTES.try_with(|all| all.set(all.get() + bytes));
+}
+
 fn count() {
     // `None` while the thread is being torn down.
     if let Ok(Some(count)) = COUNT.try_with(Cell::get) {
@@ -36,17 +45,20 @@ fn count() {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
+        count_bytes(layout.size() as isize);
         // SAFETY: the caller's duties are the same as the callee's.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count_bytes(-(layout.size() as isize));
         // SAFETY: as above; the block came from `System`.
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
+        count_bytes(size as isize - layout.size() as isize);
         // SAFETY: as above; the block came from `System`.
         unsafe { System.realloc(block, layout, size) }
     }
@@ -321,4 +333,46 @@ fn an_executed_task_of_a_small_closure_is_no_block() {
         };
         assert_eq!(measure("large", &large).0, TASKS, "one box each");
     });
+}
+
+/// Each with a name of its own.
+fn strands(top: &Executor, n: usize) -> Vec<Executor> {
+    let mut strands = Vec::with_capacity(n);
+    strands.extend((0..n).map(|n| top.strand(format!("key {n}")).build().unwrap()));
+    strands
+}
+
+/// A million idle strands cost nothing but memory, and not much of it.
+#[test]
+fn an_idle_strand_is_at_most_200_bytes() {
+    const STRANDS: usize = 10_000;
+    let top = executor(2);
+    let before = BYTES.get();
+    let all = strands(&top, STRANDS);
+    // Without the list of handles.
+    let each = || (BYTES.get() - before) as usize / STRANDS - size_of::<Executor>();
+    let fresh = each();
+    all.iter().for_each(|strand| strand.run(|| ()).unwrap());
+    let used = each();
+    println!("{fresh} bytes and a handle, {used} after an inline run");
+    assert!(fresh <= 200 && used <= 200, "{fresh} and {used} bytes");
+    drop(all);
+    assert!((BYTES.get() - before) < 4096, "{} bytes stay", BYTES.get() - before);
+}
+
+#[test]
+fn inline_runs_of_a_strand_allocate_nothing() {
+    let top = executor(2);
+    let all = strands(&top, 10);
+    let low = all[0].child("below").limit(1).build().unwrap();
+    let counted = allocations(|| {
+        for exec in all.iter().chain([&low]) {
+            assert_eq!(exec.try_run(|| 1).unwrap(), 1);
+            assert_eq!(exec.run(|| exec.run(|| 2).unwrap()).unwrap(), 2);
+            assert!(exec.dispatch(|| 3).unwrap().is_inline());
+            assert_eq!(exec.run_timeout(HANG, || top.run(|| 4).unwrap()).unwrap(), 4);
+        }
+        top.run(|| assert_eq!(low.run(|| 5).unwrap(), 5)).unwrap();
+    });
+    assert_eq!(counted, 0);
 }

@@ -301,6 +301,29 @@ fn info_shows_the_counters_of_the_executor() {
 }
 
 #[test]
+fn reads_are_tried_at_once_and_writes_go_by_their_key() {
+    with_server(config("--mode inline"), |address| {
+        let mut client = Client::connect(address);
+        for n in 0..50 {
+            client.ask(format!("SET key {n}\r\n"), "+OK\r\n");
+            client.ask("GET key\r\n", format!("${}\r\n{n}\r\n", n.to_string().len()));
+        }
+        client.ask("DEL key\r\nGET key\r\n", ":1\r\n$-1\r\n");
+        // An attempt that met somebody at the same part of the memory is queued instead.
+        let (done, queued) = (client.info("speculated"), client.info("queued_would_block"));
+        assert_eq!((done + queued, client.info("refused")), (51, 0));
+        let (inline, queued) = (client.info("writes_ran_inline"), client.info("writes_ran_queued"));
+        assert_eq!(inline + queued, 51);
+    });
+    // What takes time is not tried without a permit.
+    with_server(config("--mode inline --work-us 1"), |address| {
+        let mut client = Client::connect(address);
+        client.ask("GET key\r\n", "$-1\r\n");
+        assert_eq!(client.info("speculated") + client.info("queued_would_block"), 0);
+    });
+}
+
+#[test]
 fn a_command_that_the_executor_refuses_is_answered_busy() {
     with_server(config("--mode queue --queue-capacity 0"), |address| {
         let mut client = Client::connect(address);

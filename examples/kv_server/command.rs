@@ -49,6 +49,16 @@ pub(crate) enum Command {
     Shutdown,
 }
 
+/// What a command does with its keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Access<'a> {
+    /// It reads one, and can be tried without waiting.
+    Read,
+    /// It writes this one, and maybe others.
+    Write(&'a [u8]),
+    Other,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Description {
     All,
@@ -95,6 +105,27 @@ impl Command {
             "quit" => Command::Quit,
             _ => Command::Shutdown,
         })
+    }
+
+    pub(crate) fn access(&self, shared: &Shared) -> Access<'_> {
+        match self {
+            // Work that takes time wants a permit, and a disk may always make us wait.
+            Command::Get(_) if shared.work.is_none() && shared.store.is_in_memory() => Access::Read,
+            Command::Set { key, .. } => Access::Write(key),
+            Command::Delete(keys) => keys.first().map_or(Access::Other, |key| Access::Write(key)),
+            _ => Access::Other,
+        }
+    }
+
+    /// Runs a read if nothing is in its way now; else it comes back.
+    pub(crate) fn try_run(self, shared: &Shared) -> Result<Reply, Self> {
+        let Command::Get(key) = self else {
+            return Err(self);
+        };
+        match shared.store.try_get(&key) {
+            Some(found) => Ok(found.map_or(Reply::Nil, Reply::Bulk)),
+            None => Err(Command::Get(key)),
+        }
     }
 
     /// Runs the command; the executor decides where and when.

@@ -112,11 +112,7 @@ fn after(command: &Command) -> Next {
 }
 
 async fn run(command: Command, shared: &Arc<Shared>) -> Reply {
-    let task = {
-        let shared = Arc::clone(shared);
-        move || command.run(&shared)
-    };
-    shared.gate.run(task).await.unwrap_or_else(|refusal| {
+    shared.gate.run(command, shared).await.unwrap_or_else(|refusal| {
         shared.counters.refused_commands.fetch_add(1, Relaxed);
         Reply::error(refusal.to_string())
     })

@@ -45,10 +45,7 @@ impl Contender {
     }
 
     fn drive(&self, duration: Duration) -> io::Result<Round> {
-        let ran = || {
-            let stats = self.server.shared().gate.executor()?.stats();
-            Some((stats.ran_inline, stats.ran_queued))
-        };
+        let ran = || self.server.shared().gate.ran();
         let before = ran();
         let sample = LOAD.drive(self.server.address(), duration)?;
         let inline = before.zip(ran()).map(|(before, after)| {

@@ -3,13 +3,22 @@
 use std::{fmt, str::FromStr, sync::Arc};
 
 use tokio::sync::Semaphore;
-use work_permit::{Dispatched, Executor, Pool};
+use work_permit::{Dispatched, Executor, Pool, Stats, Stripes};
 
-use super::config::Config;
+use super::{
+    command::{Access, Command},
+    config::Config,
+    reply::Reply,
+    server::Shared,
+};
+
+/// Some times as many as commands run at once, so that different keys seldom meet.
+const STRIPES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// `dispatch`: on the connection's thread under a free permit, else queued.
+    /// On the connection's thread where that may be, else queued: writes by the stripe of their key, reads as
+    /// an attempt that never waits, the rest by `dispatch`.
     Inline,
     /// `spawn`: always queued, a pool worker runs it.
     Queue,
@@ -68,9 +77,61 @@ impl Refusal {
     }
 }
 
+/// One limit for all commands. Writes of one key run one after the other, in the order in which they came.
+#[derive(Debug)]
+pub(crate) struct Inline {
+    executor: Executor,
+    writes: Stripes,
+}
+
+impl Inline {
+    fn new(executor: Executor) -> Result<Self, String> {
+        let writes = Stripes::new(&executor, STRIPES).map_err(|error| error.to_string())?;
+        Ok(Self { executor, writes })
+    }
+
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.executor
+    }
+
+    /// The counters of the stripes: those that ran inline, and those that were queued.
+    pub(crate) fn writes(&self) -> (u64, u64) {
+        self.writes
+            .all()
+            .iter()
+            .map(Executor::stats)
+            .fold((0, 0), |sum, stats: Stats| (sum.0 + stats.ran_inline, sum.1 + stats.ran_queued))
+    }
+
+    async fn run(&self, command: Command, shared: &Arc<Shared>) -> Result<Reply, Refusal> {
+        let later = {
+            let shared = Arc::clone(shared);
+            move |command: Command| move || command.run(&shared)
+        };
+        let dispatched = match command.access(shared) {
+            Access::Write(key) => {
+                let stripe = self.writes.of(key);
+                stripe.dispatch(later(command)).map_err(|rejected| rejected.reason())
+            }
+            Access::Read => {
+                let attempt = || command.try_run(shared).map_err(later);
+                self.executor.speculate(attempt).map_err(|rejected| rejected.reason())
+            }
+            Access::Other => {
+                self.executor.dispatch(later(command)).map_err(|rejected| rejected.reason())
+            }
+        };
+        match dispatched {
+            Ok(Dispatched::Inline(reply)) => Ok(reply),
+            Ok(Dispatched::Queued(handle)) => handle.await.map_err(Refusal::lost),
+            Err(reason) => Err(Refusal::busy(reason)),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum Gate {
-    Inline(Executor),
+    Inline(Inline),
     Queue(Executor),
     Semaphore(Arc<Semaphore>),
     Direct,
@@ -87,7 +148,7 @@ impl Gate {
                 .map_err(|error| error.to_string())
         };
         Ok(match config.mode {
-            Mode::Inline => Gate::Inline(executor()?),
+            Mode::Inline => Gate::Inline(Inline::new(executor()?)?),
             Mode::Queue => Gate::Queue(executor()?),
             Mode::Semaphore if config.limit > Semaphore::MAX_PERMITS => {
                 return Err(format!("--limit: at most {}", Semaphore::MAX_PERMITS));
@@ -97,36 +158,41 @@ impl Gate {
         })
     }
 
-    pub(crate) fn executor(&self) -> Option<&Executor> {
-        match self {
-            Gate::Inline(executor) | Gate::Queue(executor) => Some(executor),
-            Gate::Semaphore(_) | Gate::Direct => None,
-        }
+    /// How many commands ran inline, and how many were queued; `None`: there is no executor that counts them.
+    pub(crate) fn ran(&self) -> Option<(u64, u64)> {
+        let (executor, more) = match self {
+            Gate::Inline(inline) => (inline.executor(), inline.writes()),
+            Gate::Queue(executor) => (executor, (0, 0)),
+            Gate::Semaphore(_) | Gate::Direct => return None,
+        };
+        let stats = executor.stats();
+        Some((stats.ran_inline + more.0, stats.ran_queued + more.1))
     }
 
-    /// Runs one command as the mode says and gives its result.
-    pub(crate) async fn run<R, F>(&self, command: F) -> Result<R, Refusal>
-    where
-        F: FnOnce() -> R + Send + 'static,
-        R: Send + 'static,
-    {
+    /// Runs one command as the mode says and gives its reply.
+    pub(crate) async fn run(
+        &self,
+        command: Command,
+        shared: &Arc<Shared>,
+    ) -> Result<Reply, Refusal> {
+        let task = |command: Command| {
+            let shared = Arc::clone(shared);
+            move || command.run(&shared)
+        };
         match self {
-            Gate::Direct => Ok(command()),
-            Gate::Inline(executor) => match executor.dispatch(command) {
-                Ok(Dispatched::Inline(result)) => Ok(result),
-                Ok(Dispatched::Queued(handle)) => handle.await.map_err(Refusal::lost),
-                Err(rejected) => Err(Refusal::busy(rejected.reason())),
-            },
-            Gate::Queue(executor) => match executor.spawn(command) {
+            Gate::Direct => Ok(command.run(shared)),
+            Gate::Inline(inline) => inline.run(command, shared).await,
+            Gate::Queue(executor) => match executor.spawn(task(command)) {
                 Ok(handle) => handle.await.map_err(Refusal::lost),
                 Err(rejected) => Err(Refusal::busy(rejected.reason())),
             },
             Gate::Semaphore(semaphore) => {
                 let permit = Arc::clone(semaphore).acquire_owned().await.map_err(Refusal::busy)?;
+                let command = task(command);
                 let ran = tokio::task::spawn_blocking(move || {
-                    let result = command();
+                    let reply = command();
                     drop(permit);
-                    result
+                    reply
                 });
                 ran.await.map_err(Refusal::lost)
             }

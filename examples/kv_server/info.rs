@@ -90,7 +90,14 @@ fn stats(shared: &Shared, text: &mut Text) {
 fn executor(shared: &Shared, text: &mut Text) {
     text.line("mode", shared.config.mode.name());
     match &shared.gate {
-        Gate::Inline(executor) | Gate::Queue(executor) => {
+        Gate::Inline(inline) => {
+            text.line("name", inline.executor().name());
+            counters(&inline.executor().stats(), text);
+            let (ran_inline, ran_queued) = inline.writes();
+            text.line("writes_ran_inline", ran_inline);
+            text.line("writes_ran_queued", ran_queued);
+        }
+        Gate::Queue(executor) => {
             text.line("name", executor.name());
             counters(&executor.stats(), text);
         }
@@ -109,6 +116,7 @@ fn counters(stats: &Stats, text: &mut Text) {
         ("active_inline", stats.inline),
         ("active_on_workers", stats.on_workers),
         ("active_guards", stats.guards),
+        ("active_below", stats.below),
         ("free", stats.free),
         ("queued", stats.queued),
         ("waiting", stats.waiting),
@@ -120,6 +128,7 @@ fn counters(stats: &Stats, text: &mut Text) {
         ("completed", stats.completed),
         ("ran_inline", stats.ran_inline),
         ("ran_queued", stats.ran_queued),
+        ("speculated", stats.speculated),
         ("overtakes", stats.overtakes),
         ("panicked", stats.panicked),
         ("cancelled", stats.cancelled),
@@ -129,6 +138,7 @@ fn counters(stats: &Stats, text: &mut Text) {
         ("queued_not_fit", stats.not_fit),
         ("queued_too_deep", stats.too_deep),
         ("queued_asked", stats.asked),
+        ("queued_would_block", stats.would_block),
         ("refused", stats.refused.total()),
         ("refused_saturated", stats.refused.saturated),
         ("refused_queue_full", stats.refused.queue_full),

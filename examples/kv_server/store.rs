@@ -5,7 +5,7 @@ use std::{
     fmt,
     hash::{BuildHasher, RandomState},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -53,6 +53,18 @@ impl Store {
             Store::Memory(memory) => Ok(memory.get(key)),
             Store::Disk(disk) => disk.get(key),
         }
+    }
+
+    /// As `get`; `None`: that would wait, for a disk or for somebody who is at the same part of the memory.
+    pub(crate) fn try_get(&self, key: &[u8]) -> Option<Option<Value>> {
+        match self {
+            Store::Memory(memory) => memory.try_get(key),
+            Store::Disk(_) => None,
+        }
+    }
+
+    pub(crate) fn is_in_memory(&self) -> bool {
+        matches!(self, Store::Memory(_))
     }
 
     pub(crate) fn set(&self, key: Box<[u8]>, value: Value) -> Result<(), StoreError> {
@@ -121,10 +133,24 @@ impl Memory {
         }
     }
 
-    fn shard(&self, key: &[u8]) -> MutexGuard<'_, Shard> {
+    fn lock_of(&self, key: &[u8]) -> &Mutex<Shard> {
         let index = self.hasher.hash_one(key) % SHARDS as u64;
+        &self.shards[index as usize]
+    }
+
+    fn shard(&self, key: &[u8]) -> MutexGuard<'_, Shard> {
         // A map is whole between its calls: a panic elsewhere does not spoil it.
-        self.shards[index as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock_of(key).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn try_get(&self, key: &[u8]) -> Option<Option<Value>> {
+        match self.lock_of(key).try_lock() {
+            Ok(shard) => Some(shard.get(key).map(Arc::clone)),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                Some(poisoned.into_inner().get(key).map(Arc::clone))
+            }
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     fn get(&self, key: &[u8]) -> Option<Value> {

@@ -28,6 +28,10 @@ impl Work {
         Self { rounds: u64::try_from(rounds).unwrap_or(u64::MAX) }
     }
 
+    pub(crate) fn is_none(self) -> bool {
+        self.rounds == 0
+    }
+
     pub(crate) fn burn(self) {
         spin(self.rounds);
     }

@@ -17,7 +17,7 @@ pub(crate) use std::sync::{Arc, OnceLock, Weak};
 pub(crate) mod plain {
     #[allow(unused_imports)]
     pub(crate) use std::sync::Mutex as PlainMutex;
-    pub(crate) use std::sync::atomic::AtomicU64;
+    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64};
 }
 
 /// Between "I published work" and "does anybody look for work?".

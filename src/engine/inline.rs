@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::Engine;
+use super::child::ALL_LEVELS;
 use crate::counters::{Kind, Slot, Why};
 use crate::gate::{Denied, Grant};
 use crate::lease::{Begin, Mark};
@@ -61,7 +62,7 @@ impl Engine {
     /// How this thread stands to work that may also be queued; `Err`: why it must be.
     #[inline]
     pub(crate) fn may_inline(&self) -> Result<Standing, Why> {
-        if self.dispatches_freely && context::is_plain() {
+        if self.settings.dispatches_freely && context::is_plain() {
             return Ok(Standing::Outside);
         }
         self.may_inline_closer()
@@ -73,14 +74,20 @@ impl Engine {
         }
         match self.standing() {
             Standing::Unfit => Err(Why::NotFit),
-            _ if context::is_as_deep_as(self.settings.max_inline_depth) => Err(Why::TooDeep),
+            _ if context::is_as_deep_as(self.settings.max_inline_depth as usize) => {
+                Err(Why::TooDeep)
+            }
             standing => Ok(standing),
         }
     }
 
-    /// A permit of the word, if one is free for a caller that does not stand in the queue.
+    /// A permit of the word, if one is free for a caller that does not stand in the queue. A child's comes with one
+    /// of each level above it.
     #[inline]
     pub(crate) fn try_take(self: &Arc<Self>) -> Result<(), Refusal> {
+        if self.is_child() {
+            return self.take_levels(ALL_LEVELS);
+        }
         let mark = self.gate.lease_mark();
         match self.gate.try_take() {
             Ok(how) => {
@@ -115,7 +122,10 @@ impl Engine {
     where
         F: FnOnce() -> R,
     {
-        let slot = self.counters.slot();
+        if self.is_child() {
+            return self.run_inline_in_child(f);
+        }
+        let slot = self.gate.slot();
         match self.gate.begin(slot) {
             Begin::Leased => {
                 let grant = Some(Grant::Leased);
@@ -172,14 +182,20 @@ impl Engine {
     /// Runs `f` here under a permit of the word, which the caller has and which goes back at the end.
     #[inline]
     pub(crate) fn run_taken<R>(self: &Arc<Self>, f: impl FnOnce() -> R) -> R {
+        if self.is_child() {
+            return self.run_in_child(Kind::Inline, self.levels_to_run(), Id::NONE, f);
+        }
         let grant = Some(Grant::Taken(Take::Taken));
-        self.run_counted(self.counters.slot(), Kind::Inline, grant, Id::NONE, f)
+        self.run_counted(self.gate.slot(), Kind::Inline, grant, Id::NONE, f)
     }
 
     /// Runs `f` as part of the executor; a permit is the caller's to have and to give back.
     #[inline]
     pub(crate) fn run_here<R>(self: &Arc<Self>, kind: Kind, task: Id, f: impl FnOnce() -> R) -> R {
-        self.run_counted(self.counters.slot(), kind, None, task, f)
+        if self.is_child() {
+            return self.run_in_child(kind, 0, task, f);
+        }
+        self.run_counted(self.gate.slot(), kind, None, task, f)
     }
 
     /// Runs an attempt: under no permit, inside of no executor, counted as a task when it is done.
@@ -188,7 +204,7 @@ impl Engine {
         self: &Arc<Self>,
         attempt: impl FnOnce() -> Result<R, Rest>,
     ) -> Result<R, Rest> {
-        let slot = self.counters.slot();
+        let slot = if self.is_child() { None } else { self.gate.slot() };
         let result = self.run_counted(slot, Kind::Attempt, None, Id::NONE, attempt);
         if result.is_ok() {
             self.counters.attempt_done(slot);

@@ -1,34 +1,51 @@
 //! An executor from the inside: its gate, its counters, and the one function through which everything runs.
 #![forbid(unsafe_code)]
 
+mod child;
 mod inline;
+mod life;
 mod many;
+mod nested;
 mod waiting;
 
 use crate::counters::{self, Counters, Kind, Why};
-use crate::error::{Reason, Unfinished};
-use crate::gate::{Claim, Demand, Errand, Gate, GateStats, Ledger, NotQueued};
+use crate::error::Reason;
+use crate::gate::{Claim, Errand, Gate, Ledger, Level, Next, NotQueued};
 use crate::lease::Leases;
 use crate::line::Ticket;
 use crate::operations::Operations;
 use crate::pool::worker::Worker;
-use crate::pool::{Member, PoolCore, Serve};
+use crate::pool::{PoolCore, Serve};
 use crate::sync::{Arc, Barrier};
 use crate::task::cell::{End, Task};
 use crate::task::context::{self, Id};
 use crate::task::unwind::drop_payload;
 use crate::waits::Waits;
+use child::ALL_LEVELS;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
 
-/// What an executor is built with, apart from its gate.
+/// What an executor is, apart from its numbers. Small, since a child has it too.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) name: Box<str>,
-    pub(crate) max_inline_depth: usize,
-    pub(crate) never_inline: bool,
     /// What a thread must allow to run work inline.
     pub(crate) requires: Operations,
+    /// More than `u32` would hold is never reached.
+    pub(crate) max_inline_depth: u32,
+    pub(crate) never_inline: bool,
+    pub(crate) is_strand: bool,
+    /// It has a parent. See [`child`].
+    pub(crate) is_child: bool,
+    /// No setting keeps `dispatch` from running work on a thread of which nothing is special.
+    pub(crate) dispatches_freely: bool,
+}
+
+/// What an executor is built with besides.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) limit: usize,
+    pub(crate) max_overtakes: u16,
+    pub(crate) capacity: usize,
     pub(crate) record_waits: bool,
     pub(crate) leases: bool,
 }
@@ -48,40 +65,35 @@ impl Ledger for OwedToPool {
 }
 
 /// See the module's text.
-#[derive(Debug)]
 pub(crate) struct Engine {
     id: Id,
-    /// No setting keeps `dispatch` from running work on a thread of which nothing is special.
-    dispatches_freely: bool,
-    gate: Gate<Task, OwedToPool>,
+    /// Its own, or that of the root of its tree.
+    gate: Arc<Gate<Task, OwedToPool>>,
+    /// `None`: it is a root. See [`child`].
+    parent: Option<Arc<Engine>>,
+    /// What a child has in place of a gate.
+    level: Level,
     pub(crate) counters: Counters,
     pub(crate) settings: Settings,
     pub(crate) waits: Waits,
-    pool: Arc<PoolCore>,
 }
 
 impl Engine {
-    pub(crate) fn new(
-        settings: Settings,
-        limit: usize,
-        max_overtakes: u16,
-        capacity: usize,
-        pool: Arc<PoolCore>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(settings: Settings, plan: &Plan, pool: Arc<PoolCore>) -> Arc<Self> {
         let slots = counters::slots();
-        let leases = if settings.leases { Leases::new(Barrier::detect()) } else { Leases::off() };
-        let owed = OwedToPool(Arc::clone(&pool));
+        let leases = if plan.leases { Leases::new(Barrier::detect()) } else { Leases::off() };
+        let owed = OwedToPool(pool);
+        let Plan { limit, max_overtakes, capacity, .. } = *plan;
         let gate =
             Gate::with_leases(limit, max_overtakes, capacity, owed, leases, Arc::clone(&slots));
-        let Settings { never_inline, max_inline_depth, requires, .. } = settings;
         Arc::new(Self {
             id: Id::new_executor(),
-            dispatches_freely: !never_inline && max_inline_depth > 0 && requires.is_empty(),
-            gate,
+            gate: Arc::new(gate),
+            parent: None,
+            level: Level::new(0, 0, 0),
             counters: Counters::new(slots),
-            waits: Waits::new(settings.record_waits),
+            waits: Waits::new(plan.record_waits),
             settings,
-            pool,
         })
     }
 
@@ -91,16 +103,24 @@ impl Engine {
         self.id
     }
 
+    fn pool(&self) -> &Arc<PoolCore> {
+        &self.gate.ledger().0
+    }
+
     /// Does what a visit at the gate left to do.
     #[inline]
     pub(crate) fn carry_out(self: &Arc<Self>, errand: Errand) {
         if errand == Errand::SendWorker {
-            self.pool.submit(Arc::clone(self) as Arc<dyn Serve>);
+            self.pool().submit(Arc::clone(self.root()) as Arc<dyn Serve>);
         }
     }
 
+    /// The permit goes back; a child's with one of each level above it.
     #[inline]
     pub(crate) fn give_back(self: &Arc<Self>) {
+        if self.is_child() {
+            return self.give_levels(ALL_LEVELS);
+        }
         self.carry_out(self.gate.give());
     }
 
@@ -108,7 +128,7 @@ impl Engine {
     pub(crate) fn run_task(self: &Arc<Self>, kind: Kind, task: Task) -> Stored {
         let id = task.id();
         let report = |payload: &(dyn std::any::Any + Send)| {
-            self.inside(|| self.pool.report_panic(payload));
+            self.inside(|| self.pool().report_panic(payload));
         };
         match task {
             Task::Cell(cell) => {
@@ -129,7 +149,7 @@ impl Engine {
     /// Runs foreign code that is no task (a hook, a waker, the Drop of what nobody wants) while this thread has
     /// a permit: it may use this executor, and would wait for the permit of its own thread.
     fn inside(self: &Arc<Self>, f: impl FnOnce()) {
-        context::enter(self.id(), Id::NONE, true, f);
+        self.enter_frame(Id::NONE, f);
     }
 
     /// Ends a task that never ran.
@@ -145,7 +165,7 @@ impl Engine {
 
     /// Runs a task without a permit, on behalf of whoever took it out at shutdown.
     pub(crate) fn run_unrun(self: &Arc<Self>, task: Task) {
-        let report = |payload: &(dyn std::any::Any + Send)| self.pool.report_panic(payload);
+        let report = |payload: &(dyn std::any::Any + Send)| self.pool().report_panic(payload);
         let id = task.id();
         match task {
             Task::Cell(cell) => {
@@ -181,7 +201,7 @@ impl Engine {
         why: Why,
         came_ns: u64,
     ) -> Result<Ticket, (Task, Reason)> {
-        match self.gate.push(task, came_ns) {
+        match self.push(task, came_ns) {
             Ok((ticket, errand)) => {
                 self.counters.queued(why);
                 self.after_push(errand);
@@ -193,11 +213,11 @@ impl Engine {
 
     /// Tries again with a thread that stays until it has been tried. `Err`: no thread is to be had.
     fn with_thread<A, R>(&self, arg: A, again: impl FnOnce(A) -> R) -> Result<R, A> {
-        if !self.pool.hold_thread() {
+        if !self.pool().hold_thread() {
             return Err(arg);
         }
         let answer = again(arg);
-        self.pool.settle();
+        self.pool().settle();
         Ok(answer)
     }
 
@@ -205,7 +225,7 @@ impl Engine {
     fn after_push(self: &Arc<Self>, errand: Errand) {
         self.carry_out(errand);
         if errand == Errand::Nothing {
-            self.pool.ask_again_if_short();
+            self.pool().ask_again_if_short();
         }
     }
 
@@ -219,7 +239,7 @@ impl Engine {
     ) -> Result<Ticket, (Task, Reason)> {
         let pushed = match refusal {
             NotQueued::NoThread => self
-                .with_thread(task, |task| self.gate.push(task, came_ns))
+                .with_thread(task, |task| self.push(task, came_ns))
                 .unwrap_or_else(|task| Err((task, refusal))),
             _ => Err((task, refusal)),
         };
@@ -237,55 +257,13 @@ impl Engine {
 
     /// Takes a task back that has not started.
     pub(crate) fn cancel(self: &Arc<Self>, ticket: Ticket) -> Option<Task> {
-        let (task, errand) = self.gate.remove_cancelled(ticket)?;
+        let (task, errand) = match self.is_child() {
+            false => self.gate.remove_cancelled(ticket)?,
+            true => self.remove_cancelled_below(ticket)?,
+        };
         self.carry_out(errand);
         Some(task)
     }
-
-    pub(crate) fn set_limit(self: &Arc<Self>, limit: usize) {
-        self.carry_out(self.gate.set_limit(limit));
-    }
-
-    pub(crate) fn limit(&self) -> usize {
-        self.gate.limit()
-    }
-
-    pub(crate) fn demand(&self) -> Demand {
-        self.gate.demand()
-    }
-
-    pub(crate) fn gate_stats(&self) -> GateStats {
-        self.gate.stats()
-    }
-
-    pub(crate) fn close(self: &Arc<Self>) {
-        self.carry_out(self.gate.close());
-    }
-
-    /// Closes, and empties the queue. Tasks that borrow end here: they must not come out.
-    pub(crate) fn close_and_take(&self) -> Vec<Task> {
-        let tasks = self.gate.close_and_take();
-        let (here, out): (Vec<_>, Vec<_>) = tasks.into_iter().partition(Task::borrows);
-        here.into_iter().for_each(|task| Engine::end_task(task, End::Closed));
-        out
-    }
-
-    /// This thread runs under a permit of this executor.
-    pub(crate) fn is_held(self: &Arc<Self>) -> bool {
-        context::is_inside(self.id()) || context::guards(self.id()) > 0
-    }
-
-    pub(crate) fn drain(self: &Arc<Self>, deadline: Option<Instant>) -> Result<(), Unfinished> {
-        self.close();
-        if self.is_held() {
-            return Err(unfinished(self.gate.stats(), Reason::Deadlock));
-        }
-        self.gate.wait_quiet(deadline).map_err(|left| unfinished(left, Reason::TimedOut))
-    }
-}
-
-fn unfinished(left: GateStats, reason: Reason) -> Unfinished {
-    Unfinished { active: left.taken, queued: left.tasks + left.waiters, reason }
 }
 
 /// A task whose outcome is stored and not yet published: in between its permit goes back.
@@ -308,7 +286,10 @@ impl Stored {
 impl Drop for Engine {
     fn drop(&mut self) {
         // Only a permit that leaked can leave tasks behind: they end, and the pool owes nobody a thread.
-        for task in self.gate.close_and_take() {
+        if self.is_child() {
+            return self.drop_parents();
+        }
+        for (_, task) in self.gate.close_and_take() {
             Engine::end_task(task, End::Closed);
         }
     }
@@ -316,14 +297,20 @@ impl Drop for Engine {
 
 impl Serve for Engine {
     fn serve(self: Arc<Self>, worker: &Worker<'_>) {
-        let Claim::Run(task, came_ns, errand) = self.gate.claim() else {
-            return;
+        let (of, task, came_ns, errand) = match self.gate.claim() {
+            Claim::Nothing => return,
+            Claim::Run(task, came_ns, errand) => (None, task, came_ns, errand),
+            Claim::Below(child, task, came_ns, errand) => (Some(child), task, came_ns, errand),
         };
         if errand == Errand::SendWorker {
             worker.share(Arc::clone(&self) as Arc<dyn Serve>);
         }
-        let mut next = Some((task, came_ns));
-        while let Some((task, came_ns)) = next {
+        let mut next = Some(Next { of, task, came_ns, token_ended: false });
+        while let Some(Next { of, task, came_ns, .. }) = next {
+            if let Some(child) = of {
+                next = self.serve_child(&child, task, came_ns, worker);
+                continue;
+            }
             self.waits.record(came_ns);
             let stored = self.run_task(Kind::Worker, task);
             next = None;
@@ -342,23 +329,5 @@ impl Serve for Engine {
             }
             worker.finished_one();
         }
-    }
-}
-
-impl Member for Engine {
-    fn close(self: Arc<Self>) {
-        Engine::close(&self);
-    }
-
-    fn wait_quiet(&self, deadline: Option<Instant>) -> Result<(), Unfinished> {
-        self.gate.wait_quiet(deadline).map_err(|left| unfinished(left, Reason::TimedOut))
-    }
-
-    fn left(&self, reason: Reason) -> Unfinished {
-        unfinished(self.gate.stats(), reason)
-    }
-
-    fn is_held(self: Arc<Self>) -> bool {
-        Engine::is_held(&self)
     }
 }

@@ -2,17 +2,19 @@
 #![forbid(unsafe_code)]
 
 use super::Engine;
+use super::child::ALL_LEVELS;
 use crate::counters::Kind;
 use crate::error::Reason;
 use crate::gate::{Arrival, Turn};
 use crate::line::Ticket;
 use crate::permits::state::Take;
 use crate::sync::{Arc, Parker, with_parker};
+use crate::task::cell::Task;
 use crate::task::context::{self, Standing};
 use std::time::Instant;
 
 impl Engine {
-    /// This thread waits in the line until it is handed a permit.
+    /// This thread waits in the line until it is handed a permit; a child's with one of each level above it.
     #[cold]
     pub(crate) fn wait_for_permit(
         self: &Arc<Self>,
@@ -28,15 +30,15 @@ impl Engine {
         deadline: Option<Instant>,
         meanwhile: impl FnOnce(),
     ) -> Result<(), Reason> {
-        if self.gate.is_closed() {
+        if self.is_closed() {
             return Err(Reason::Closed);
         }
-        if self.would_deadlock() {
+        if self.would_deadlock_within(ALL_LEVELS) {
             return Err(Reason::Deadlock);
         }
         with_parker(|parker| {
             let came_ns = self.waits.now_ns();
-            let ticket = match self.gate.arrive(&parker.unparker(), came_ns) {
+            let ticket = match self.arrive(parker, came_ns) {
                 Arrival::Standing(ticket) => ticket,
                 Arrival::Closed => return Err(Reason::Closed),
                 Arrival::Taken(how) => {
@@ -51,6 +53,35 @@ impl Engine {
         })
     }
 
+    fn arrive(self: &Arc<Self>, parker: &Parker, came_ns: u64) -> Arrival {
+        if !self.is_child() {
+            return self.gate.arrive(&parker.unparker(), came_ns);
+        }
+        match self.gate.arrive_below(self, &parker.unparker(), came_ns) {
+            None => Arrival::Closed,
+            Some((ticket, errand)) => {
+                self.carry_out(errand);
+                Arrival::Standing(ticket)
+            }
+        }
+    }
+
+    fn is_closed(self: &Arc<Self>) -> bool {
+        if self.is_child() { self.gate.is_any_closed(self) } else { self.gate.is_closed() }
+    }
+
+    /// One look of this thread from its place in the line.
+    fn turn(self: &Arc<Self>, ticket: Ticket, leave: bool) -> Turn<Task> {
+        if !self.is_child() {
+            return self.gate.turn(ticket, leave);
+        }
+        let turn = self.gate.turn_below(self, ticket, leave);
+        if matches!(turn, Turn::Granted { .. }) {
+            self.note_taken(ALL_LEVELS);
+        }
+        turn
+    }
+
     /// This thread has a place in the line and waits for its turn.
     pub(super) fn stand(
         self: &Arc<Self>,
@@ -58,15 +89,25 @@ impl Engine {
         ticket: Ticket,
         deadline: Option<Instant>,
     ) -> Result<(), Reason> {
+        self.wait_for_turn(parker, deadline, |leave| self.turn(ticket, leave)).map(drop)
+    }
+
+    /// Looks until something comes of it. `Closed`: the place is gone.
+    pub(super) fn wait_for_turn(
+        self: &Arc<Self>,
+        parker: &Parker,
+        deadline: Option<Instant>,
+        look: impl Fn(bool) -> Turn<Task>,
+    ) -> Result<Option<Task>, Reason> {
         loop {
-            let leave = has_passed(deadline);
-            match self.gate.turn(ticket, leave) {
-                Turn::Granted { errand, came_ns, .. } => {
+            match look(has_passed(deadline)) {
+                Turn::Granted { task, errand, came_ns } => {
                     self.carry_out(errand);
                     self.waits.record(came_ns);
-                    return Ok(());
+                    return Ok(task);
                 }
                 Turn::Wait => parker.park_until(deadline),
+                Turn::Sent(errand) => self.carry_out(errand),
                 Turn::Left(errand) => {
                     self.carry_out(errand);
                     return Err(Reason::TimedOut);
@@ -76,10 +117,17 @@ impl Engine {
         }
     }
 
-    /// Of all permits, those that this thread itself holds leave none to wait for.
+    /// Of all permits that a run needs, those that this thread itself holds leave none to wait for.
     pub(super) fn would_deadlock(self: &Arc<Self>) -> bool {
-        let held = context::held(self.id());
-        held > 0 && held >= self.gate.limit()
+        self.would_deadlock_within(if self.is_child() { self.levels_to_run() } else { 1 })
+    }
+
+    /// The same of those of so many levels.
+    pub(super) fn would_deadlock_within(self: &Arc<Self>, levels: usize) -> bool {
+        self.levels(levels).any(|engine| {
+            let held = context::held(engine.id());
+            held > 0 && held >= engine.limit()
+        })
     }
 
     /// Runs the task at `ticket` here if it has not started: at once inside a task of this executor, else when
@@ -92,38 +140,31 @@ impl Engine {
     ) -> Result<(), Reason> {
         let standing = self.standing();
         if standing == Standing::Inside {
-            if let Some((task, came_ns, errand)) = self.gate.remove_to_run(ticket) {
-                self.carry_out(errand);
-                self.waits.record(came_ns);
-                self.run_task(Kind::JoinedNested, task).publish();
-            }
+            self.run_queued(ticket, Kind::JoinedNested, 0);
             return Ok(());
         }
-        if self.would_deadlock() && self.gate.is_queued(ticket) {
+        // For a thread that is not fit a worker runs it, who needs a permit of every level.
+        let is_unfit = standing == Standing::Unfit;
+        let stuck = match is_unfit {
+            true => self.would_deadlock_within(ALL_LEVELS),
+            false => self.would_deadlock(),
+        };
+        if stuck && self.is_queued(ticket) {
             return Err(Reason::Deadlock);
         }
-        if standing == Standing::Unfit {
+        if is_unfit {
             return Ok(());
         }
+        if self.is_child() && self.levels_to_run() != ALL_LEVELS {
+            return self.join_nested(ticket, deadline);
+        }
         let granted = with_parker(|parker| {
-            if !self.gate.join(ticket, &parker.unparker()) {
+            if !self.join(ticket, parker) {
                 return Ok(None);
             }
-            loop {
-                let leave = has_passed(deadline);
-                match self.gate.turn(ticket, leave) {
-                    Turn::Granted { task, came_ns, errand } => {
-                        self.carry_out(errand);
-                        self.waits.record(came_ns);
-                        return Ok(task);
-                    }
-                    Turn::Wait => parker.park_until(deadline),
-                    Turn::Left(errand) => {
-                        self.carry_out(errand);
-                        return Err(Reason::TimedOut);
-                    }
-                    Turn::Gone => return Ok(None),
-                }
+            match self.wait_for_turn(parker, deadline, |leave| self.turn(ticket, leave)) {
+                Err(Reason::Closed) => Ok(None),
+                turn => turn,
             }
         })?;
         // Outside of the loan of the parker: the task may wait itself.
@@ -133,6 +174,38 @@ impl Engine {
             stored.publish();
         }
         Ok(())
+    }
+
+    /// Makes the queued task one that this thread will run. `false`: it is somebody else's.
+    fn join(self: &Arc<Self>, ticket: Ticket, parker: &Parker) -> bool {
+        match self.is_child() {
+            false => self.gate.join(ticket, &parker.unparker()),
+            true => self.gate.join_below(self, ticket, &parker.unparker()),
+        }
+    }
+
+    fn is_queued(self: &Arc<Self>, ticket: Ticket) -> bool {
+        match self.is_child() {
+            false => self.gate.is_queued(ticket),
+            true => self.gate.is_queued_below(self, ticket),
+        }
+    }
+
+    /// Takes the task out of the line, if it is there, and runs it under permits that this thread has; then so many
+    /// go back.
+    pub(super) fn run_queued(self: &Arc<Self>, ticket: Ticket, kind: Kind, gives: usize) {
+        let removed = match self.is_child() {
+            false => self.gate.remove_to_run(ticket),
+            true => self.gate.remove_below(self, ticket, None),
+        };
+        let Some((task, came_ns, errand)) = removed else {
+            return self.give_levels(gives);
+        };
+        self.carry_out(errand);
+        self.waits.record(came_ns);
+        let stored = self.run_task(kind, task);
+        self.give_levels(gives);
+        stored.publish();
     }
 }
 

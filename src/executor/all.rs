@@ -130,7 +130,7 @@ impl Executor {
             cell.run_here(&|body| engine.run_here(kind, Id::NONE, body));
         }
         if !is_nested {
-            engine.give_back();
+            engine.give_back_run();
         }
         None
     }

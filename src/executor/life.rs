@@ -7,7 +7,7 @@ use crate::counters::Why;
 use crate::error::{ConfigError, Unfinished};
 use crate::pool_handle::Pool;
 use crate::stats::Stats;
-use crate::sync::{Arc, deadline_after};
+use crate::sync::deadline_after;
 use crate::unrun::Unrun;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Executor {
     /// # Ok::<(), work_permit::ConfigError>(())
     /// ```
     pub fn set_limit(&self, permits: usize) -> Result<(), ConfigError> {
-        check_limit(permits)?;
+        check_limit(permits, self.engine().settings.is_strand)?;
         self.engine().set_limit(permits);
         Ok(())
     }
@@ -58,12 +58,14 @@ impl Executor {
         let sums = engine.counters.sums();
         let inline = (sums.inline_now as usize).min(gate.taken);
         let on_workers = (sums.on_workers_now as usize).min(gate.taken - inline);
+        let below = (sums.below_now as usize).min(gate.taken - inline - on_workers);
         Stats {
             limit: gate.limit,
             active: gate.taken,
             inline,
             on_workers,
-            guards: gate.taken - inline - on_workers,
+            below,
+            guards: gate.taken - inline - on_workers - below,
             free: gate.free,
             queued: gate.tasks,
             waiting: gate.waiters,
@@ -176,6 +178,6 @@ impl Executor {
     /// ```
     pub fn shutdown_now(&self) -> Vec<Unrun> {
         let tasks = self.engine().close_and_take();
-        tasks.into_iter().map(|task| Unrun::new(task, Arc::clone(self.engine()))).collect()
+        tasks.into_iter().map(|(engine, task)| Unrun::new(task, engine)).collect()
     }
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod all;
+mod children;
 mod guards;
 mod life;
 mod scoped;
@@ -14,7 +15,7 @@ use crate::error::{Reason, Rejected};
 use crate::join::JoinHandle;
 use crate::permits::state::{MAX_LIMIT, Refusal};
 use crate::pool_handle::Pool;
-use crate::sync::Arc;
+use crate::sync::{Arc, deadline_after};
 use crate::task::cell::{End, Joinable, Runnable, Task, TaskCell};
 use crate::task::closure::Closure;
 use crate::task::context::{Id, Standing};
@@ -68,6 +69,8 @@ struct Shared {
     engine: Arc<Engine>,
     /// Keeps the pool in service.
     pool: Pool,
+    /// Keeps it open.
+    parent: Option<Executor>,
 }
 
 impl Drop for Shared {
@@ -75,9 +78,14 @@ impl Drop for Shared {
         self.engine.close();
         if self.engine.limit() == 0 {
             // Nobody is left to raise the limit.
-            for task in self.engine.close_and_take() {
+            for (_, task) in self.engine.close_and_take() {
                 Engine::end_task(task, End::Closed);
             }
+        }
+        // This may be the last handle of the parent too, and so on, however many there are: one after the other.
+        let mut next = self.parent.take();
+        while let Some(mut parent) = next.and_then(|parent| Arc::into_inner(parent.shared)) {
+            next = parent.parent.take();
         }
     }
 }
@@ -95,8 +103,8 @@ impl Executor {
     /// Largest limit: 2,147,483,647.
     pub const MAX_LIMIT: usize = MAX_LIMIT;
 
-    pub(crate) fn from_parts(engine: Arc<Engine>, pool: Pool) -> Self {
-        Self { shared: Arc::new(Shared { engine, pool }) }
+    pub(crate) fn from_parts(engine: Arc<Engine>, pool: Pool, parent: Option<Executor>) -> Self {
+        Self { shared: Arc::new(Shared { engine, pool, parent }) }
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -190,7 +198,7 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        match self.engine().wait_for_permit(deadline) {
+        match self.engine().wait_to_run(deadline) {
             Ok(()) => Ok(self.engine().run_taken(f)),
             Err(reason) => Err(self.reject(f, reason)),
         }
@@ -217,9 +225,15 @@ impl Executor {
     where
         F: FnOnce() -> R,
     {
-        self.run_as_it_stands(f, |f| match self.take_timeout(timeout) {
-            Ok(()) => Ok(self.engine().run_taken(f)),
-            Err(reason) => Err(self.reject(f, reason)),
+        self.run_as_it_stands(f, |f| {
+            let engine = self.engine();
+            if timeout.is_zero() {
+                return Err(self.reject(f, Reason::TimedOut));
+            }
+            match engine.try_take_to_run() {
+                Ok(()) => Ok(engine.run_taken(f)),
+                Err(_) => self.run_waiting(f, deadline_after(timeout)),
+            }
         })
     }
 

@@ -1,6 +1,7 @@
 //! What goes in and out at the gate: plain answers, and who answers for queued tasks.
 #![forbid(unsafe_code)]
 
+use super::below::Kin;
 use crate::line::Ticket;
 use crate::permits::state::Take;
 
@@ -42,13 +43,39 @@ pub(crate) enum Grant {
     Taken(Take),
 }
 
+/// What a line has as tasks.
+pub(crate) trait Work {
+    /// A child, where tasks of children come out.
+    type Kin: Kin;
+}
+
 /// What a worker with a token found.
-#[derive(Debug)]
-pub(crate) enum Claim<T> {
+pub(crate) enum Claim<T: Work> {
     /// A task and a permit to run it under, and what became of the token.
     Run(T, u64, Errand),
+    /// A task of this child, and a permit of each level.
+    Below(T::Kin, T, u64, Errand),
     /// Nothing for a worker; the token is gone, or with a waiter.
     Nothing,
+}
+
+/// What a nested waiter wants a permit for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// New work, which a closed child refuses.
+    New,
+    /// Work that was accepted.
+    Accepted,
+}
+
+/// What a worker goes on with, under the permit that it has.
+pub(crate) struct Next<T: Work> {
+    /// The child whose task it is, with a permit of each level below the root; else it is the root's own.
+    pub(crate) of: Option<T::Kin>,
+    pub(crate) task: T,
+    pub(crate) came_ns: u64,
+    /// The token that was at the pool has ended: there is nothing more to start.
+    pub(crate) token_ended: bool,
 }
 
 /// The answer to an arriving waiter.
@@ -69,6 +96,8 @@ pub(crate) enum Turn<T> {
     Granted { task: Option<T>, came_ns: u64, errand: Errand },
     /// Not yet.
     Wait,
+    /// Not yet: he does the errand first, and looks again.
+    Sent(Errand),
     /// He asked to leave and has left; a joined task stays as a plain one.
     Left(Errand),
     /// The entry is gone from the line: claimed, or the executor was shut down.

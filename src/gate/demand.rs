@@ -1,7 +1,7 @@
 //! How much is asked of the permits: for those who choose among executors.
 #![forbid(unsafe_code)]
 
-use super::{Gate, Ledger};
+use super::{Gate, Ledger, Work};
 use crate::sync::Ordering::Relaxed;
 use crate::sync::plain::AtomicU64;
 
@@ -31,7 +31,7 @@ pub(crate) struct Demand {
     pub(crate) closed: bool,
 }
 
-impl<T, L: Ledger> Gate<T, L> {
+impl<T: Work, L: Ledger> Gate<T, L> {
     /// A lease says only to its owner's cache whether it is in use, so a leased permit counts as free: looking
     /// would cost the owner a cache miss at each run. When permits get scarce leases are called back. The lock is
     /// taken only where work waits.

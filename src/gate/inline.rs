@@ -1,8 +1,8 @@
 //! The way in and out for inline runs, with leases.
 #![forbid(unsafe_code)]
 
-use super::{Errand, Gate, Grant, Inner, Ledger};
-use crate::counters::Slot;
+use super::{Errand, Gate, Grant, Inner, Ledger, Work};
+use crate::counters::{Slot, slot_of_this_thread};
 use crate::lease::{Begin, End, Mark};
 use crate::permits::state::{Duty, Refusal, Take};
 
@@ -16,7 +16,13 @@ pub(crate) enum Denied {
     InHand,
 }
 
-impl<T, L: Ledger> Gate<T, L> {
+impl<T: Work, L: Ledger> Gate<T, L> {
+    /// What this thread has of the root.
+    #[inline]
+    pub(crate) fn slot(&self) -> Option<&Slot> {
+        slot_of_this_thread(&self.slots)
+    }
+
     /// A permit for a caller that does not stand in the line: the one leased to his thread, or one of the word.
     #[cfg(any(test, work_permit_loom))]
     pub(crate) fn enter(&self, slot: Option<&Slot>) -> Result<Grant, Denied> {

@@ -14,8 +14,8 @@
 //! Tickets come from the intake, for waiters too, who take it over first: so all stand in one order.
 #![forbid(unsafe_code)]
 
-use super::{Arrival, Errand, Gate, Inner, Ledger, NotQueued};
-use crate::line::{Entry, Line, Slots, Ticket, Waiting};
+use super::{Arrival, Errand, Gate, Inner, Ledger, NotQueued, Work};
+use crate::line::{Entry, Index, Line, Slots, Ticket, Waiting};
 use crate::permits::state::Refusal;
 use crate::sync::{MutexGuard, Unparker};
 
@@ -74,7 +74,7 @@ impl<T> Intake<T> {
     }
 }
 
-impl<T, L: Ledger> Gate<T, L> {
+impl<T: Work, L: Ledger> Gate<T, L> {
     /// Puts a task at the end of the line.
     #[inline]
     pub(crate) fn push(&self, task: T, came_ns: u64) -> Result<(Ticket, Errand), (T, NotQueued)> {
@@ -166,6 +166,15 @@ impl<T, L: Ledger> Gate<T, L> {
         intake.hand_over(&mut inner.line);
         let ticket = intake.ticket();
         inner.line.push(ticket, Entry::Waiter(waiting), came_ns);
+        ticket
+    }
+
+    /// A place for a child behind all that came.
+    pub(super) fn stand_for_child(&self, inner: &mut Inner<T>, child: Index) -> Ticket {
+        let mut intake = self.intake.lock();
+        intake.hand_over(&mut inner.line);
+        let ticket = intake.ticket();
+        inner.line.push(ticket, Entry::Child(child), 0);
         ticket
     }
 

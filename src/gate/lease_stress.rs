@@ -1,8 +1,8 @@
 //! Leases under real threads, with either barrier: the limit holds, and every permit is there at the end.
 #![forbid(unsafe_code)]
 
-use super::{Claim, Denied, Errand, Gate, Grant, Ledger};
-use crate::counters::{self, Slots};
+use super::{Claim, Denied, Errand, Gate, Grant, Kin, Ledger, Level, Work};
+use crate::counters::{self, Counters, Slots};
 use crate::lease::Leases;
 use crate::permits::state::{Refusal, Take};
 use crate::sync::{Arc, Barrier, Ordering::Relaxed, plain};
@@ -16,6 +16,28 @@ impl Ledger for NoLedger {
     }
 
     fn settle(&self) {}
+}
+
+/// There are no children here.
+#[derive(Clone)]
+pub(crate) enum NoKin {}
+
+impl Kin for NoKin {
+    fn level(&self) -> &Level {
+        match *self {}
+    }
+
+    fn counters(&self) -> &Counters {
+        match *self {}
+    }
+
+    fn parent(&self) -> Option<&Self> {
+        match *self {}
+    }
+}
+
+impl Work for () {
+    type Kin = NoKin;
 }
 
 struct Lot {

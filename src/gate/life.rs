@@ -1,12 +1,19 @@
 //! The gate over its lifetime: another limit, an end, and what it says about itself.
 #![forbid(unsafe_code)]
 
-use super::{Errand, Gate, GateStats, Inner, Ledger, Tally};
+use super::child_life::TakenOut;
+use super::{Errand, Gate, GateStats, Inner, Ledger, Tally, Work};
 use crate::permits::state::Duty;
 use crate::sync::Unparker;
+use std::fmt;
 use std::time::Instant;
 
-impl<T, L: Ledger> Gate<T, L> {
+impl<T: Work, L: Ledger> Gate<T, L> {
+    /// Who answers for queued tasks.
+    pub(crate) fn ledger(&self) -> &L {
+        &self.ledger
+    }
+
     /// Changes the limit (T8). Returns at once, whatever runs.
     pub(crate) fn set_limit(&self, limit: usize) -> Errand {
         let mut inner = self.inner.lock();
@@ -43,25 +50,29 @@ impl<T, L: Ledger> Gate<T, L> {
         self.word.peek().is_closed()
     }
 
-    /// Closes, and empties the line: the tasks come out, the waiters find their place gone.
-    pub(crate) fn close_and_take(&self) -> Vec<T> {
+    /// Closes, and empties the line and those of all children: the tasks come out, the waiters find their place
+    /// gone.
+    pub(crate) fn close_and_take(&self) -> Vec<TakenOut<T>> {
         let mut inner = self.inner.lock();
         self.word.close();
         self.shut_intake(&mut inner);
         let had_tasks = inner.line.tasks() > 0;
         let mut tasks = Vec::with_capacity(inner.line.tasks());
         let mut signals = Vec::new();
-        let mut had_token = false;
+        let mut token = Duty::Nothing;
         while let Some((mut entry, _)) = inner.line.pop() {
             if let Some(waiting) = entry.waiting() {
-                had_token |= waiting.has_token;
+                if waiting.has_token {
+                    token = Duty::Attend;
+                }
                 signals.push(waiting.signal.clone());
             }
-            tasks.extend(entry.into_task());
+            tasks.extend(entry.into_task().map(|task| (None, task)));
         }
         inner.tally.unrun += tasks.len() as u64;
+        self.empty(&mut inner, None, &mut tasks, &mut signals, &mut token);
         self.word.clear_line();
-        if had_token {
+        if token == Duty::Attend {
             self.word.stand_down();
         }
         // Nothing waits any more, so this makes no token.
@@ -69,14 +80,16 @@ impl<T, L: Ledger> Gate<T, L> {
         if had_tasks {
             self.ledger.settle();
         }
-        self.tell_if_quiet(&inner);
+        // Children may be quiet by this, whatever runs at the root.
+        self.quiet.notify_all();
         drop(inner);
         signals.iter().for_each(Unparker::unpark);
         tasks
     }
 
     fn is_quiet(&self, inner: &Inner<T>) -> bool {
-        inner.line.len() == 0 && self.word.observe().free() as i64 == inner.limit as i64
+        let is_empty = inner.line.len() == 0 && inner.below.is_empty();
+        is_empty && self.word.observe().free() as i64 == inner.limit as i64
     }
 
     pub(super) fn tell_if_quiet(&self, inner: &Inner<T>) {
@@ -118,5 +131,11 @@ impl<T, L: Ledger> Gate<T, L> {
             waiters: inner.line.waiters(),
             tally: Tally { accepted, ..inner.tally },
         }
+    }
+}
+
+impl<T: Work, L> fmt::Debug for Gate<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("word", &self.word).finish_non_exhaustive()
     }
 }

@@ -1,13 +1,13 @@
 //! Many at once: a batch of tasks into the line, and a caller who runs several things one after the other.
 #![forbid(unsafe_code)]
 
-use super::{Errand, Gate, Ledger, NotQueued};
+use super::{Errand, Gate, Ledger, NotQueued, Work};
 use crate::line::Ticket;
 use crate::permits::state::Duty;
 use crate::sync::Unparker;
 use std::vec;
 
-impl<T, L: Ledger> Gate<T, L> {
+impl<T: Work, L: Ledger> Gate<T, L> {
     /// Puts tasks at the end of the line, in order: `at_most` of them, and no more than it may hold. Each leaves
     /// its ticket. `Err`: not even the first one was put there.
     pub(crate) fn push_many(

@@ -12,19 +12,28 @@
 //! stands down in the same step of the word that sees `free <= 0`, so the next permit that comes back makes a
 //! new token. A holder that leaves (a timeout, a cancellation) passes the token on before it goes.
 //!
+//! Executors below this one have words of their own, and their lines under this lock: see [`below`] and [`chain`].
+//!
 //! No foreign code runs under the lock: tasks are moved out and dropped by the callers.
 #![forbid(unsafe_code)]
 
 mod answers;
+mod below;
+mod chain;
+mod child;
+mod child_life;
 mod demand;
 mod inline;
 mod intake;
 mod life;
 mod many;
+mod nested;
 
 pub(crate) use answers::{
-    Arrival, Claim, Errand, GateStats, Grant, Ledger, NotQueued, Tally, Turn,
+    Arrival, Ask, Claim, Errand, GateStats, Grant, Ledger, Next, NotQueued, Tally, Turn, Work,
 };
+pub(crate) use below::{Kin, Level};
+pub(crate) use child_life::TakenOut;
 pub(crate) use demand::Demand;
 pub(crate) use inline::Denied;
 
@@ -34,12 +43,13 @@ use crate::line::{Entry, Line, Ticket, Waiting};
 use crate::permits::state::{Duty, Refusal, Serve, Take};
 use crate::permits::word::PermitWord;
 use crate::sync::{Condvar, Mutex, MutexGuard, Unparker};
+use below::Below;
 use crossbeam_utils::CachePadded;
 use intake::Intake;
 
-#[derive(Debug)]
-struct Inner<T> {
+struct Inner<T: Work> {
     line: Line<T>,
+    below: Below<T>,
     /// The token was handed to the pool: a worker will come with it.
     token_at_pool: bool,
     limit: usize,
@@ -47,8 +57,7 @@ struct Inner<T> {
 }
 
 /// See the module's text.
-#[derive(Debug)]
-pub(crate) struct Gate<T, L> {
+pub(crate) struct Gate<T: Work, L> {
     word: CachePadded<PermitWord>,
     inner: CachePadded<Mutex<Inner<T>>>,
     /// Locked last, by those who hold `inner` too.
@@ -83,7 +92,7 @@ impl Pass {
     }
 }
 
-impl<T, L: Ledger> Gate<T, L> {
+impl<T: Work, L: Ledger> Gate<T, L> {
     /// Without leases.
     #[cfg(work_permit_loom)]
     pub(crate) fn new(limit: usize, max_overtakes: u16, capacity: usize, ledger: L) -> Self {
@@ -103,6 +112,7 @@ impl<T, L: Ledger> Gate<T, L> {
             seen: demand::Seen::new(limit),
             inner: CachePadded::new(Mutex::new(Inner {
                 line: Line::new(),
+                below: Below::new(),
                 token_at_pool: false,
                 limit,
                 tally: Tally::default(),
@@ -148,12 +158,12 @@ impl<T, L: Ledger> Gate<T, L> {
         if duty == Duty::Nothing {
             return Pass::Ended;
         }
-        match inner.line.head() {
+        match inner.first() {
             None => {
                 self.word.stand_down();
                 Pass::Ended
             }
-            Some((_, entry)) => match entry.waiting() {
+            Some(entry) => match entry.waiting() {
                 None => {
                     inner.token_at_pool = true;
                     Pass::Worker
@@ -170,7 +180,7 @@ impl<T, L: Ledger> Gate<T, L> {
     /// for a waiter, who needs no worker and must not wait for one: it goes to him, and the worker that comes
     /// for it finds none.
     fn pass_on_or_over(&self, duty: Duty, inner: &mut Inner<T>) -> Pass {
-        let head_waits = inner.line.head().is_some_and(|(_, entry)| entry.waiting().is_some());
+        let head_waits = inner.first().is_some_and(|entry| entry.waiting().is_some());
         if duty == Duty::Nothing && inner.token_at_pool && head_waits {
             inner.token_at_pool = false;
             return self.pass_on(Duty::Attend, inner);
@@ -264,6 +274,12 @@ impl<T, L: Ledger> Gate<T, L> {
         if !std::mem::take(&mut inner.token_at_pool) {
             return Claim::Nothing; // It went to a waiter.
         }
+        while inner.line.is_headed_by_child() {
+            inner = match self.claim_below(inner) {
+                Ok(claim) => return claim,
+                Err(inner) => inner,
+            };
+        }
         let more = self.look_behind_head(&mut inner);
         match inner.line.head() {
             Some((_, Entry::Task(_))) => {}
@@ -289,7 +305,7 @@ impl<T, L: Ledger> Gate<T, L> {
 
     /// A worker that is done asks for the next task under the permit it has (T6). `None`: it gives it back, as
     /// it does when it `is_wanted` by others than this gate's own tokens at the pool, of which it is told the number.
-    pub(crate) fn hand_on(&self, is_wanted: impl FnOnce(usize) -> bool) -> Option<(T, u64)> {
+    pub(crate) fn hand_on(&self, is_wanted: impl FnOnce(usize) -> bool) -> Option<Next<T>> {
         if !self.word.peek().is_waiting() {
             return None;
         }
@@ -297,16 +313,19 @@ impl<T, L: Ledger> Gate<T, L> {
         if is_wanted(usize::from(inner.token_at_pool)) {
             return None;
         }
+        if inner.line.is_headed_by_child() {
+            return self.hand_on_below(inner);
+        }
         let more = self.look_behind_head(&mut inner);
         match inner.line.head() {
             Some((_, Entry::Task(_))) if self.word.hand_on(more) => {}
             _ => return None,
         }
-        let next = self.pop_task(&mut inner);
+        let (task, came_ns) = self.pop_task(&mut inner);
         let pass = self.pass_on_or_over(Duty::Nothing, &mut inner);
         drop(inner);
         match pass.carry_out() {
-            Errand::Nothing => Some(next),
+            Errand::Nothing => Some(Next { of: None, task, came_ns, token_ended: false }),
             Errand::SendWorker => unreachable!("the token goes over to waiters only"),
         }
     }

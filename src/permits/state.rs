@@ -9,11 +9,11 @@
 //!
 //! | field | counts or says | range | changed by |
 //! |---|---|---|---|
-//! | `free` | permits nobody holds: `limit - taken` | -(largest former limit) ..= limit | T1 T2 T4 T8 |
+//! | `free` | permits nobody holds: `limit - taken` | -(largest former limit) ..= limit | T1 T2 T4 T8 T10 |
 //! | `CLOSED` | no new work is accepted | set once | T9 |
-//! | `WAITING` | the line holds a task or a waiter | | T3 T4 T6 T7, only under the line's lock |
-//! | `WAKING` | one thread is on its way to serve the line: it holds *the token* | | T2 T3 T4 T5 T8 |
-//! | `overtakes` | starts ahead of the line since its head was last served | 0 ..= `max_overtakes` | T1, reset by T4 T6 T7 |
+//! | `WAITING` | the line holds a task or a waiter | | T3 T4 T6 T7 T11, only under the line's lock |
+//! | `WAKING` | one thread is on its way to serve the line: it holds *the token* | | T2 T3 T4 T5 T8 T11 T12 |
+//! | `overtakes` | starts ahead of the line since its head was last served | 0 ..= `max_overtakes` | T1, reset by T4 T6 T7 T11 |
 //!
 //! *Why this order.* `free` is signed and goes below zero when the limit is lowered under running work. On
 //! top of the word its borrow has no neighbour to damage. `overtakes` never passes `max_overtakes`, which fits.
@@ -29,7 +29,8 @@
 //! - **I3** `CLOSED` is monotonic.
 //! - **I4** `limit - free = taken >= 0`. The limit stands beside the line; only T8 changes both.
 //! - **I5** (*one token*) while `WAKING` is set exactly one thread, waiter or pool queue entry is responsible
-//!   for it. T2, T3 and T8 make it (their answer is [`Duty::Attend`]), T4 keeps or ends it, T5 ends it.
+//!   for it. T2, T3 and T8 make it (their answer is [`Duty::Attend`]), T4 and T11 keep or
+//!   end it, T5 and T12 end it.
 //!
 //! # States
 //! | name | free | WAITING | WAKING | an arriving caller | a thread that gives a permit back |
@@ -54,6 +55,12 @@
 //! | T7 | `clear_line` | the last entry was taken out | WAITING=0, overtakes=0 | Relaxed | - |
 //! | T8 | `resize` | under the line's lock | free+d; then *settle* | Relaxed | - |
 //! | T9 | `close` | always | CLOSED | Relaxed | - |
+//! | T10 | `reserve` | `free > 0`, by the token's holder for the head | free-1 | Acquire | T2 |
+//! | T11 | `served` | the head, for whom a permit was reserved, was taken out | overtakes=0, WAITING=more; a token goes on if more and free are left | Relaxed | - |
+//! | T12 | `end_if_saturated` | the token's holder finds no permit | WAKING=0 | Relaxed | - |
+//!
+//! T10 and T11 are T4 in two steps, for work that needs a permit of several executors (see the gate's tree): the
+//! first step can be undone by T2, which makes no second token while there is one.
 //!
 //! *Settle* restores I1: with WAITING, `free > 0` and no WAKING it sets WAKING, and the caller has the token.
 #![forbid(unsafe_code)]
@@ -232,6 +239,32 @@ impl State {
         } else {
             (next.with(WAKING, false), Serve::Served(Duty::Nothing))
         }
+    }
+
+    /// T10: a permit for the head, which stays where it is until [`served`](Self::served). `None`: none is free.
+    pub(crate) fn reserve(self) -> Option<Self> {
+        (self.free() > 0).then(|| self.with_free_changed(-1))
+    }
+
+    /// T11: the head, for which a permit was reserved, has gone. `more`: others stand behind it. `token`: the
+    /// caller holds the token.
+    pub(crate) fn served(self, more: bool, token: bool) -> (Self, Duty) {
+        debug_assert!(self.is_waiting(), "T11 without a head: {self:?}");
+        debug_assert!(!token || self.is_waking(), "T11 with a token that nobody made: {self:?}");
+        let next = self.without_overtakes().with(WAITING, more);
+        if !token {
+            return (next, Duty::Nothing);
+        }
+        if more && next.free() > 0 {
+            (next, Duty::Attend)
+        } else {
+            (next.with(WAKING, false), Duty::Nothing)
+        }
+    }
+
+    /// T12: the token ends if no permit is free. `None`: one is.
+    pub(crate) fn end_if_saturated(self) -> Option<Self> {
+        (self.free() <= 0).then(|| self.stand_down())
     }
 
     /// T5: the token ends.

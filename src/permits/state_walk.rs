@@ -73,6 +73,30 @@ impl World {
         })
     }
 
+    /// The head is served in two steps, or the token's holder finds no permit.
+    fn in_two_steps(self) -> Vec<(&'static str, Self)> {
+        let mut out = Vec::new();
+        if self.line > 0 {
+            match self.state.reserve() {
+                Some(state) => out.push(("reserve", Self { state, taken: self.taken + 1, ..self })),
+                None => assert!(self.taken >= self.limit, "G3 {self:?}"),
+            }
+        }
+        for token in [false, self.token] {
+            if self.line > 0 && self.taken > 0 {
+                let (state, duty) = self.state.served(self.line > 1, token);
+                let token = if token { duty == Duty::Attend } else { self.token };
+                out.push(("served", Self { state, token, line: self.line - 1, ..self }));
+            }
+        }
+        if self.token {
+            let ended = self.state.end_if_saturated().map(|state| (state, false));
+            let (state, token) = ended.unwrap_or((self.state, true));
+            out.push(("end_if_saturated", Self { state, token, ..self }));
+        }
+        out
+    }
+
     fn steps(self) -> Vec<(&'static str, Self)> {
         let mut out = Vec::new();
         out.extend(self.take().map(|w| ("take", w)));
@@ -86,6 +110,7 @@ impl World {
         }
         out.extend(self.serve(true).map(|w| ("serve with the token", w)));
         out.extend(self.serve(false).map(|w| ("serve without", w)));
+        out.extend(self.in_two_steps());
         if self.line == 0 && self.token {
             out.push(("stand_down", Self { state: self.state.stand_down(), token: false, ..self }));
         }
@@ -137,7 +162,7 @@ fn every_reachable_state_is_sound() {
 }
 
 const WALKED_STATES: usize = 532;
-const WALKED_EDGES: u32 = 4740;
+const WALKED_EDGES: u32 = 5924;
 
 #[test]
 fn from_every_state_the_line_drains() {

@@ -3,7 +3,7 @@
 //! *What the word owes the outside world.* Work under a permit sees everything that was done under the
 //! permits given back before: with limit 1 the permit is a mutex. T2 (Release) heads a release sequence; every
 //! later change of the word is a read-modify-write, so the sequence is not broken by whatever comes between,
-//! and T1 and T4 (Acquire) read a value in it. T6 stays on one thread. All else that the transitions publish
+//! and T1, T4 and T10 (Acquire) read a value in it. T6 stays on one thread. All else that the transitions publish
 //! (the line and its entries) goes through the line's lock, so the other orders are Relaxed.
 //!
 //! Failed attempts only compute anew: Relaxed.
@@ -88,6 +88,33 @@ impl PermitWord {
     /// T4 or T5, under the line's lock.
     pub(crate) fn serve(&self, more: bool, token: bool) -> Serve {
         self.update(Acquire, |s| s.serve(more, token)) // pairs with T2 of earlier holders
+    }
+
+    /// T10, under the line's lock.
+    pub(crate) fn reserve(&self) -> bool {
+        let mut bits = self.0.load(Relaxed);
+        while let Some(state) = State::from_bits(bits).reserve() {
+            debug_assert!(state.is_sound(), "unsound: {state:?}");
+            // Acquire: pairs with T2 of earlier holders.
+            match self.0.compare_exchange_weak(bits, state.bits(), Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => bits = now,
+            }
+        }
+        false
+    }
+
+    /// T11, under the line's lock.
+    pub(crate) fn served(&self, more: bool, token: bool) -> Duty {
+        self.update(Relaxed, |s| s.served(more, token))
+    }
+
+    /// T12, under the line's lock.
+    pub(crate) fn end_if_saturated(&self) -> bool {
+        self.update(Relaxed, |s| match s.end_if_saturated() {
+            Some(next) => (next, true),
+            None => (s, false),
+        })
     }
 
     /// T5 on an empty line, under the line's lock.

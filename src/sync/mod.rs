@@ -25,7 +25,7 @@ pub(crate) use std::sync::{Arc, OnceLock, Weak};
 /// A model checker would only multiply its executions by them.
 pub(crate) mod plain {
     pub(crate) use std::sync::Mutex as PlainMutex;
-    pub(crate) use std::sync::atomic::AtomicU64;
+    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64};
 }
 
 /// Between "I published work" and "does anybody look for work?".

@@ -9,11 +9,11 @@
 
 use crate::operations::Operations;
 use crate::sync::Ordering::Relaxed;
-use crate::sync::local;
 use crate::sync::plain::AtomicU64;
+use crate::sync::{Weak, local};
 use crate::task::fit;
 use std::cell::{Cell, RefCell};
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// Names an executor, by a number that is never given out again, or a task, by its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +36,21 @@ impl Id {
     }
 }
 
+/// An executor below others: they are above it, one over the other.
+pub(crate) trait Lineage {
+    /// How far above: 0 is itself. `None`: it is not among them.
+    fn levels_up_to(&self, executor: Id) -> Option<usize>;
+}
+
 /// A task that this thread is inside of.
-#[derive(Debug)]
 pub(crate) struct Frame {
     executor: Id,
+    /// Of a child's task.
+    lineage: Option<NonNull<dyn Lineage>>,
     /// The task's cell, for one that has a handle.
     task: Id,
-    /// This frame took a permit of its own.
-    own_permit: bool,
+    /// Permits of its own that this frame took, each one level higher.
+    permits: usize,
     /// Guards of the thread's fitness came or went inside of this frame.
     fitness_changed: Cell<bool>,
     outer: *const Frame,
@@ -60,6 +67,14 @@ local! {
 local! {
     /// Guards of this thread by executor: (executor, how many).
     static GUARDS: RefCell<Vec<(Id, usize)>> = RefCell::new(Vec::new())
+}
+
+/// A child, which may have ended, if its guard was forgotten.
+type ChildGuard = (Id, Weak<dyn Lineage>);
+
+local! {
+    /// Of the same, those of children, one by one.
+    static CHILD_GUARDS: RefCell<Vec<ChildGuard>> = RefCell::new(Vec::new())
 }
 
 /// Takes the frame off, also on a panic.
@@ -83,11 +98,48 @@ fn restore_fitness(frame: &Frame) {
 /// Runs `f` inside a frame.
 #[inline]
 pub(crate) fn enter<R>(executor: Id, task: Id, own_permit: bool, f: impl FnOnce() -> R) -> R {
+    enter_frame(executor, None, task, usize::from(own_permit), f)
+}
+
+/// Runs `f` inside a frame of a child's task, which took so many permits: its own, its parent's and so on.
+#[inline]
+pub(crate) fn enter_child<R>(
+    executor: Id,
+    lineage: &(dyn Lineage + 'static),
+    task: Id,
+    permits: usize,
+    f: impl FnOnce() -> R,
+) -> R {
+    enter_frame(executor, Some(NonNull::from(lineage)), task, permits, f)
+}
+
+#[inline(always)]
+fn enter_frame<R>(
+    executor: Id,
+    lineage: Option<NonNull<dyn Lineage>>,
+    task: Id,
+    permits: usize,
+    f: impl FnOnce() -> R,
+) -> R {
     let outer = INNERMOST.with(Cell::get);
-    let frame = Frame { executor, task, own_permit, fitness_changed: Cell::new(false), outer };
+    let fitness_changed = Cell::new(false);
+    let frame = Frame { executor, lineage, task, permits, fitness_changed, outer };
     let _leave = Leave(&frame);
     INNERMOST.with(|innermost| innermost.set(&frame));
     f()
+}
+
+impl Frame {
+    /// How far above the frame's executor this one is.
+    fn levels_up_to(&self, executor: Id) -> Option<usize> {
+        if self.executor == executor {
+            return Some(0);
+        }
+        // SAFETY: the lineage was borrowed for the whole call of `enter_child`, which has not returned while the
+        // frame is in the chain.
+        let lineage = self.lineage.as_ref().map(|lineage| unsafe { lineage.as_ref() });
+        lineage.and_then(|lineage| lineage.levels_up_to(executor))
+    }
 }
 
 /// Walks from the innermost frame out until `found` says yes.
@@ -183,10 +235,10 @@ pub(crate) fn is_as_deep_as(depth: usize) -> bool {
         })
 }
 
-/// This thread is inside a task of `executor`.
+/// This thread is inside a task of `executor`, or of one below it.
 #[inline]
 pub(crate) fn is_inside(executor: Id) -> bool {
-    any_frame(|frame| frame.executor == executor)
+    any_frame(|frame| frame.levels_up_to(executor).is_some())
 }
 
 /// This thread is inside this very task.
@@ -198,16 +250,28 @@ pub(crate) fn is_running(task: Id) -> bool {
 pub(crate) fn held(executor: Id) -> usize {
     let mut tasks = 0;
     any_frame(|frame| {
-        tasks += usize::from(frame.own_permit && frame.executor == executor);
+        let levels = frame.levels_up_to(executor);
+        tasks += usize::from(levels.is_some_and(|levels| levels < frame.permits));
         false
     });
     tasks + guards(executor)
 }
 
-/// Guards of `executor` that this thread holds.
+/// Guards of `executor` that this thread holds, with those of executors below it.
 pub(crate) fn guards(executor: Id) -> usize {
-    with_guards(|all| all.iter().find(|(id, _)| *id == executor).map_or(0, |(_, n)| *n))
-        .unwrap_or(0)
+    let own = |all: &mut Vec<(Id, usize)>| {
+        all.iter().find(|(id, _)| *id == executor).map_or(0, |(_, n)| *n)
+    };
+    with_guards(own).unwrap_or(0) + guards_below(executor)
+}
+
+fn guards_below(executor: Id) -> usize {
+    // Looked at when the list is let go of: an executor that ends just now calls foreign code.
+    let all = CHILD_GUARDS.try_with(|all| all.borrow().clone()).unwrap_or_default();
+    let is_below = |lineage: &Weak<dyn Lineage>| {
+        lineage.upgrade().is_some_and(|lineage| lineage.levels_up_to(executor) > Some(0))
+    };
+    all.iter().filter(|(_, lineage)| is_below(lineage)).count()
 }
 
 /// A guard of `executor` came to this thread.
@@ -226,6 +290,25 @@ pub(crate) fn guard_left(executor: Id) {
             if all[at].1 == 0 {
                 all.swap_remove(at);
             }
+        }
+    });
+}
+
+/// A guard of a child came to this thread: it counts for those above it too.
+#[cold]
+pub(crate) fn child_guard_came(child: Id, lineage: Weak<dyn Lineage>) {
+    guard_came(child);
+    let _torn_down = CHILD_GUARDS.try_with(|all| all.borrow_mut().push((child, lineage)));
+}
+
+/// A guard of a child left this thread.
+#[cold]
+pub(crate) fn child_guard_left(child: Id) {
+    guard_left(child);
+    let _torn_down = CHILD_GUARDS.try_with(|all| {
+        let mut all = all.borrow_mut();
+        if let Some(at) = all.iter().position(|(id, _)| *id == child) {
+            all.swap_remove(at);
         }
     });
 }

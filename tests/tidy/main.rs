@@ -37,8 +37,9 @@ const FLOORS: &[&[&str]] = &[
     &["permits", "permits::word"],
     // F3 line: queue and admission under one lock.
     &[
-        "counters", "gate", "gate::answers", "gate::demand", "gate::inline", "gate::intake",
-        "gate::life", "gate::many", "lease", "line", "waits",
+        "counters", "gate", "gate::answers", "gate::below", "gate::chain", "gate::child",
+        "gate::child_life", "gate::demand", "gate::inline", "gate::intake", "gate::life",
+        "gate::many", "gate::nested", "lease", "line", "waits",
     ],
     // F4 run: who runs a task, and where.
     &[
@@ -46,13 +47,16 @@ const FLOORS: &[&[&str]] = &[
         "task", "task::cell", "task::closure", "task::context", "task::fit", "task::unwind",
     ],
     // F5 engine: what an executor is.
-    &["engine", "engine::inline", "engine::many", "engine::waiting"],
+    &[
+        "engine", "engine::child", "engine::inline", "engine::life", "engine::many",
+        "engine::nested", "engine::waiting",
+    ],
     // F6 front: what is public.
     &[
-        "builder", "chooser", "dispatched", "executor", "executor::all", "executor::guards",
-        "executor::life", "executor::scoped", "executor::speculate", "fitness", "join", "permit",
+        "builder", "chooser", "dispatched", "executor", "executor::all",
+        "executor::children", "executor::guards", "executor::life", "executor::scoped", "executor::speculate", "fitness", "join", "permit",
         "pool_builder", "pool_handle", "roster", "scope", "scope::cell", "scope::erase",
-        "scope::frame", "scope::handle", "unrun",
+        "scope::frame", "scope::handle", "stripes", "unrun",
     ],
     // The root; everything below it names a module, not a re-export.
     &["lib"],

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Semaphore;
 use work_permit::{Chooser, Dispatched, Executor, Load, Policy, Pool};
 
-const USAGE: &str =
-    "inline_loop try_run|run|dispatch|speculate|acquire|tokio|pair|bare|choose|fastrand CALLS";
+const USAGE: &str = "inline_loop try_run|run|dispatch|strand|speculate|acquire|tokio|pair|bare|choose|fastrand CALLS";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -23,6 +22,10 @@ fn main() -> ExitCode {
         "try_run" => repeat(calls, |n| executor.try_run(|| n).expect("a permit is free")),
         "run" => repeat(calls, |n| executor.run(|| n).expect("a permit is free")),
         "dispatch" => repeat(calls, |n| dispatch(&executor, n)),
+        "strand" => {
+            let strand = executor.strand("loop").build().expect("the settings make sense");
+            repeat(calls, |n| dispatch(&strand, n))
+        }
         "speculate" => repeat(calls, |n| {
             let done = executor.speculate(|| Ok::<_, fn() -> u64>(n));
             done.map_or(0, |done| done.join().unwrap_or(0))

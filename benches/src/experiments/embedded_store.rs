@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
-use work_permit::{Executor, Operations, Pool, fitness};
+use work_permit::{Operations, Pool, Stripes, fitness};
 
 const ABOUT: &str = "Apache Ignite 3, embedded: PUTs of the caller's own thread, then GETs, each waited for; first with \
                      a switch to the stripe's thread for each, then inline where the thread may do storage operations. \
@@ -47,15 +47,12 @@ const USE_STORAGE: Operations = Operations::only(0).unwrap();
 
 const fn contenders<S: Store>() -> [Contender; 4] {
     [
-        Contender {
-            name: "stripes, always switch",
-            run: |size| measure::<S>(size, Stripes::new()),
-        },
+        Contender { name: "stripes, always switch", run: |size| measure::<S>(size, stripes()) },
         Contender {
             name: "stripes, inline when fit",
             run: |size| {
                 let _fit = fitness::allow(USE_STORAGE);
-                measure::<S>(size, Stripes::new())
+                measure::<S>(size, stripes())
             },
         },
         Contender { name: "a channel a stripe", run: |size| measure::<S>(size, Channels::new()) },
@@ -69,18 +66,11 @@ trait Route {
     -> R;
 }
 
-/// The stripes: each runs one task at a time, in order, and only on threads that may use the storage.
-struct Stripes(Vec<Executor>);
-
-impl Stripes {
-    fn new() -> Self {
-        let pool = Pool::new();
-        let stripe = |number| {
-            let builder = pool.executor(format!("stripe {number}")).limit(1).max_overtakes(0);
-            builder.requires(USE_STORAGE).build().expect("the settings make sense")
-        };
-        Self((0..STRIPES).map(stripe).collect())
-    }
+/// The stripes run only on threads that may use the storage.
+fn stripes() -> Stripes {
+    let root = Pool::new().executor("partitions").limit(STRIPES).requires(USE_STORAGE);
+    let stripes = root.build().and_then(|root| Stripes::new(&root, STRIPES));
+    stripes.expect("the settings make sense")
 }
 
 impl Route for Stripes {
@@ -89,7 +79,7 @@ impl Route for Stripes {
         stripe: usize,
         work: impl FnOnce() -> R + Send + 'static,
     ) -> R {
-        let dispatched = self.0[stripe].dispatch(work).expect("the queue has room for one");
+        let dispatched = self.all()[stripe].dispatch(work).expect("the queue has room for one");
         dispatched.join().expect("the work does not panic")
     }
 }

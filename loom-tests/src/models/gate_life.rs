@@ -103,7 +103,7 @@ fn shutdown_races_claim_and_arrive() {
         let worker = yard.beside(|yard| yard.run_and_give());
         let waiter = yard.beside(|yard| assert_ne!(yard.stand(false), Out::Left));
         let taken = yard.gate.close_and_take();
-        taken.iter().for_each(|job| yard.end(*job));
+        taken.iter().for_each(|(_, job)| yard.end(*job));
         worker.join().unwrap();
         waiter.join().unwrap();
         assert_eq!(yard.gate.stats().tally.unrun, taken.len() as u64);
@@ -118,7 +118,7 @@ fn shutdown_races_push() {
         let yard = Plan::new(1, 0).build();
         let pusher = yard.beside(|yard| assert_ne!(yard.push(0).err(), Some(NotQueued::Full)));
         let taken = yard.gate.close_and_take();
-        taken.iter().for_each(|job| yard.end(*job));
+        taken.iter().for_each(|(_, job)| yard.end(*job));
         pusher.join().unwrap();
         let tally = yard.gate.stats().tally;
         yard.assert_quiet(tally.accepted as usize, tally.ran as usize);
@@ -133,7 +133,7 @@ fn shutdown_races_late_worker() {
         let yard = Plan { late_workers: true, ..Plan::new(1, 1) }.build();
         yard.push(0).unwrap();
         let holder = yard.beside(|yard| yard.run_and_give());
-        yard.gate.close_and_take().iter().for_each(|job| yard.end(*job));
+        yard.gate.close_and_take().iter().for_each(|(_, job)| yard.end(*job));
         yard.gate.wait_quiet(None).unwrap();
         yard.let_workers_come();
         holder.join().unwrap();
@@ -182,7 +182,7 @@ fn shutdown_races_join() {
         let ticket = yard.push(0).unwrap();
         let joiner = yard.beside(move |yard| assert_ne!(yard.join(ticket, false), Out::Left));
         yard.run_and_give();
-        yard.gate.close_and_take().iter().for_each(|job| yard.end(*job));
+        yard.gate.close_and_take().iter().for_each(|(_, job)| yard.end(*job));
         joiner.join().unwrap();
         yard.assert_quiet(1, yard.floor.ran());
     });

@@ -200,7 +200,7 @@ fn go_behind_races_shutdown() {
         let yard = Plan::new(1, 1).build();
         yard.push(0).unwrap();
         let other = yard.beside(|yard| {
-            yard.gate.close_and_take().into_iter().for_each(|job| yard.end(job));
+            yard.gate.close_and_take().into_iter().for_each(|(_, job)| yard.end(job));
         });
         run_twice(&yard);
         other.join().unwrap();

@@ -108,7 +108,7 @@ fn shutdown_races_intake() {
             assert!(matches!(pushed, Ok(_) | Err(NotQueued::Closed)), "{pushed:?}");
         });
         let taken = yard.gate.close_and_take();
-        taken.iter().for_each(|job| yard.end(*job));
+        taken.iter().for_each(|(_, job)| yard.end(*job));
         pusher.join().unwrap();
         yard.run_and_give();
         let accepted = yard.gate.stats().tally.accepted as usize;

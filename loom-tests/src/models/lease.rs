@@ -119,7 +119,7 @@ impl Lot {
                         break self.run_and_give().unwrap();
                     }
                     Turn::Wait => parker.park_until(None),
-                    Turn::Left(_) | Turn::Gone => panic!("nobody asked for that"),
+                    Turn::Left(_) | Turn::Gone | Turn::Sent(_) => panic!("nobody asked for that"),
                 }
             },
         }

@@ -4,6 +4,8 @@
 //! std atomics, which loom does not see, and writes a cell, which loom watches: where the limit is
 //! 1 the permit is a mutex, and an ordering that is too weak shows as a race on the cell.
 
+mod child;
+mod child_engine;
 mod executor;
 mod executor_lease;
 mod gate;

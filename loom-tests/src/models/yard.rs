@@ -2,7 +2,8 @@
 //! that come for a token, and books about the pool's debts.
 
 use super::Floor;
-use crate::gate::{Arrival, Claim, Errand, Gate, Ledger, NotQueued, Turn};
+use super::child::Kid;
+use crate::gate::{Arrival, Claim, Errand, Gate, Ledger, NotQueued, Turn, Work};
 use crate::line::Ticket;
 use crate::sync::Parker;
 use loom::thread;
@@ -11,6 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// A task: its place in the list of those that were accepted.
 pub(super) type Job = usize;
+
+impl Work for Job {
+    type Kin = Arc<Kid>;
+}
 
 /// Most jobs in a model.
 const JOBS: usize = 4;
@@ -161,7 +166,7 @@ impl Yard {
 
     fn hand_on(&self) -> Option<Job> {
         let paused = self.is_paused();
-        let next = self.gate.hand_on(|_| false).map(|(job, _)| job);
+        let next = self.gate.hand_on(|_| false).map(|next| next.task);
         assert!(next.is_none() || !paused, "G1: a start at limit 0");
         next
     }
@@ -236,6 +241,7 @@ impl Yard {
                     return Out::Ran;
                 }
                 Turn::Wait => parker.park_until(None),
+                Turn::Sent(errand) => self.carry_out(errand),
                 Turn::Left(errand) => {
                     self.carry_out(errand);
                     return Out::Left;

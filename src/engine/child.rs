@@ -10,7 +10,7 @@
 
 use super::{Engine, Plan, Settings, Stored};
 use crate::counters::{Books, Counters, Kind};
-use crate::gate::{Errand, Kin, Level, Next, NotQueued, Work};
+use crate::gate::{Errand, Hand, Kin, Level, NotQueued, Onward, Work};
 use crate::line::Ticket;
 use crate::permits::state::{Refusal, Take};
 use crate::pool::Serve;
@@ -260,18 +260,18 @@ impl Engine {
         removed.map(|(task, _, errand)| (task, errand))
     }
 
-    /// A worker runs a child's task, under a permit of each level. Of those the root's is left at the end, or what
-    /// the worker goes on with under it.
+    /// A worker runs the child's task in its `hand`, under a permit of each level. Says whether it goes on, with the
+    /// root's, with what is in its hand then.
     pub(super) fn serve_child(
         self: &Arc<Self>,
         child: &Arc<Self>,
-        task: Task,
-        came_ns: u64,
+        hand: &mut Hand<Task>,
         worker: &Worker<'_>,
-    ) -> Option<Next<Task>> {
-        child.waits.record(came_ns);
+    ) -> Onward {
+        child.waits.record(hand.came_ns);
         child.note_taken(ALL_LEVELS);
-        let stored: Stored = child.run_task(Kind::Worker, task);
+        let stored: Stored = child.run_task(Kind::Worker, hand.task());
+        hand.clear();
         let mut has_token = false;
         for (n, engine) in child.levels(ALL_LEVELS).enumerate() {
             if n > 0 {
@@ -282,7 +282,7 @@ impl Engine {
             }
         }
         let token = || Arc::clone(self) as Arc<dyn Serve>;
-        let mut next = None;
+        let mut onward = Onward::Stop;
         if stored.calls_foreign_code() {
             // As with a task of the root's own.
             if self.gate.give() == Errand::SendWorker || has_token {
@@ -292,18 +292,22 @@ impl Engine {
         } else {
             // The token, if there is one, is not in the run queue yet.
             let ours = usize::from(has_token);
-            next =
-                self.gate.hand_on(|tokens| worker.is_wanted_elsewhere(tokens.saturating_sub(ours)));
-            match &next {
+            onward = self
+                .gate
+                .hand_on(hand, |tokens| worker.is_wanted_elsewhere(tokens.saturating_sub(ours)));
+            match onward {
                 // There is more than what this worker goes on with.
-                Some(next) if has_token && !next.token_ended => worker.share(token()),
-                Some(_) => {}
-                None if self.gate.give() == Errand::SendWorker || has_token => worker.keep(token()),
-                None => {}
+                Onward::Go if has_token => worker.share(token()),
+                Onward::Go | Onward::GoLast => {}
+                Onward::Stop => {
+                    if self.gate.give() == Errand::SendWorker || has_token {
+                        worker.keep(token());
+                    }
+                }
             }
         }
         worker.finished_one();
-        next
+        onward
     }
 
     /// The last name of a child goes, and with it maybe that of its parent, and so on: one after the other, however

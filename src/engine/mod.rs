@@ -10,7 +10,7 @@ mod waiting;
 
 use crate::counters::{self, Counters, Kind, Why};
 use crate::error::Reason;
-use crate::gate::{Claim, Errand, Gate, Ledger, Level, Next, NotQueued};
+use crate::gate::{Claim, Errand, Gate, Hand, Ledger, Level, NotQueued, Onward};
 use crate::lease::Leases;
 use crate::line::Ticket;
 use crate::operations::Operations;
@@ -125,7 +125,7 @@ impl Engine {
     }
 
     /// Runs a task that came out of the line, up to the point where its outcome is stored.
-    pub(crate) fn run_task(self: &Arc<Self>, kind: Kind, task: Task) -> Stored {
+    pub(crate) fn run_task(self: &Arc<Self>, kind: Kind, task: &mut Task) -> Stored {
         let id = task.id();
         let report = |payload: &(dyn std::any::Any + Send)| {
             self.inside(|| self.pool().report_panic(payload));
@@ -133,7 +133,7 @@ impl Engine {
         match task {
             Task::Cell(cell) => {
                 cell.run(&|body| self.run_here(kind, id, body), &report);
-                Stored(Some(Task::Cell(cell)))
+                Stored(Some(task.take()))
             }
             Task::Closure(closure) => {
                 let run = || self.run_here(kind, id, || closure.call());
@@ -173,7 +173,7 @@ impl Engine {
                 cell.run(&|body| context::enter(Id::NONE, id, false, body), &report);
                 cell.publish();
             }
-            Task::Closure(closure) => {
+            Task::Closure(mut closure) => {
                 let run = || context::enter(Id::NONE, id, false, || closure.call());
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
                     report(&*payload);
@@ -255,6 +255,31 @@ impl Engine {
         }
     }
 
+    /// A worker runs the task in its `hand`, under the permit that it has. Says whether it goes on, with what is in its
+    /// hand then.
+    #[inline(always)]
+    fn serve_one(self: &Arc<Self>, hand: &mut Hand<Task>, worker: &Worker<'_>) -> Onward {
+        self.waits.record(hand.came_ns);
+        let stored = self.run_task(Kind::Worker, hand.task());
+        hand.clear();
+        let mut onward = Onward::Stop;
+        if stored.calls_foreign_code() {
+            // It may take any time, and may wait for the next task: nothing is claimed meanwhile, and
+            // somebody else knows of the token.
+            if self.gate.give() == Errand::SendWorker {
+                worker.share(Arc::clone(self) as Arc<dyn Serve>);
+            }
+            stored.publish();
+        } else {
+            onward = self.gate.hand_on(hand, |ours| worker.is_wanted_elsewhere(ours));
+            if onward == Onward::Stop && self.gate.give() == Errand::SendWorker {
+                worker.keep(Arc::clone(self) as Arc<dyn Serve>);
+            }
+        }
+        worker.finished_one();
+        onward
+    }
+
     /// Takes a task back that has not started.
     pub(crate) fn cancel(self: &Arc<Self>, ticket: Ticket) -> Option<Task> {
         let (task, errand) = match self.is_child() {
@@ -305,29 +330,15 @@ impl Serve for Engine {
         if errand == Errand::SendWorker {
             worker.share(Arc::clone(&self) as Arc<dyn Serve>);
         }
-        let mut next = Some(Next { of, task, came_ns, token_ended: false });
-        while let Some(Next { of, task, came_ns, .. }) = next {
-            if let Some(child) = of {
-                next = self.serve_child(&child, task, came_ns, worker);
-                continue;
+        let mut hand = Hand::of(of, task, came_ns);
+        loop {
+            let onward = match hand.of.take() {
+                None => self.serve_one(&mut hand, worker),
+                Some(child) => self.serve_child(&child, &mut hand, worker),
+            };
+            if onward == Onward::Stop {
+                return;
             }
-            self.waits.record(came_ns);
-            let stored = self.run_task(Kind::Worker, task);
-            next = None;
-            if stored.calls_foreign_code() {
-                // It may take any time, and may wait for the next task: nothing is claimed meanwhile, and
-                // somebody else knows of the token.
-                if self.gate.give() == Errand::SendWorker {
-                    worker.share(Arc::clone(&self) as Arc<dyn Serve>);
-                }
-                stored.publish();
-            } else {
-                next = self.gate.hand_on(|ours| worker.is_wanted_elsewhere(ours));
-                if next.is_none() && self.gate.give() == Errand::SendWorker {
-                    worker.keep(Arc::clone(&self) as Arc<dyn Serve>);
-                }
-            }
-            worker.finished_one();
         }
     }
 }

@@ -168,8 +168,8 @@ impl Engine {
             }
         })?;
         // Outside of the loan of the parker: the task may wait itself.
-        if let Some(task) = granted {
-            let stored = self.run_task(Kind::Joined, task);
+        if let Some(mut task) = granted {
+            let stored = self.run_task(Kind::Joined, &mut task);
             self.give_back();
             stored.publish();
         }
@@ -198,12 +198,12 @@ impl Engine {
             false => self.gate.remove_to_run(ticket),
             true => self.gate.remove_below(self, ticket, None),
         };
-        let Some((task, came_ns, errand)) = removed else {
+        let Some((mut task, came_ns, errand)) = removed else {
             return self.give_levels(gives);
         };
         self.carry_out(errand);
         self.waits.record(came_ns);
-        let stored = self.run_task(kind, task);
+        let stored = self.run_task(kind, &mut task);
         self.give_levels(gives);
         stored.publish();
     }

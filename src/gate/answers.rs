@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::below::Kin;
-use crate::line::Ticket;
+use crate::line::{Entry, Ticket};
 use crate::permits::state::Take;
 
 /// Who answers for queued tasks: the pool, which keeps a thread while it owes one.
@@ -68,14 +68,50 @@ pub(crate) enum Ask {
     Accepted,
 }
 
-/// What a worker goes on with, under the permit that it has.
-pub(crate) struct Next<T: Work> {
+/// What a worker has in hand: a task, which is moved here from its place in the line and run where it is.
+pub(crate) struct Hand<T: Work> {
     /// The child whose task it is, with a permit of each level below the root; else it is the root's own.
     pub(crate) of: Option<T::Kin>,
-    pub(crate) task: T,
+    pub(super) entry: Option<Entry<T>>,
     pub(crate) came_ns: u64,
-    /// The token that was at the pool has ended: there is nothing more to start.
-    pub(crate) token_ended: bool,
+}
+
+impl<T: Work> Hand<T> {
+    pub(crate) fn of(of: Option<T::Kin>, task: T, came_ns: u64) -> Self {
+        Self { of, entry: Some(Entry::Task(task)), came_ns }
+    }
+
+    /// Nothing.
+    #[cfg(work_permit_loom)]
+    pub(crate) fn empty() -> Self {
+        Self { of: None, entry: None, came_ns: 0 }
+    }
+
+    /// The task. It stays in the hand until that is cleared.
+    #[inline]
+    pub(crate) fn task(&mut self) -> &mut T {
+        match &mut self.entry {
+            Some(Entry::Task(task)) => task,
+            _ => unreachable!("with a task in it"),
+        }
+    }
+
+    /// Drops what is left of the task.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.entry = None;
+    }
+}
+
+/// Whether a worker goes on under the permit that it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Onward {
+    /// There is nothing in its hand: it gives the permit back.
+    Stop,
+    /// With what is in its hand.
+    Go,
+    /// The same, and the token that was at the pool has ended: there is nothing more to start.
+    GoLast,
 }
 
 /// The answer to an arriving waiter.

@@ -24,7 +24,7 @@
 #![forbid(unsafe_code)]
 
 use super::below::Kin;
-use super::{Claim, Gate, Inner, Ledger, Next, Pass, Work};
+use super::{Claim, Gate, Hand, Inner, Ledger, Onward, Pass, Work};
 use crate::line::{Entry, Index};
 use crate::permits::state::Duty;
 use crate::sync::MutexGuard;
@@ -233,9 +233,13 @@ impl<T: Work, L: Ledger> Gate<T, L> {
 
     /// A worker goes on under the root's permit (T6), and a child is the root's head.
     #[cold]
-    pub(super) fn hand_on_below(&self, mut inner: MutexGuard<'_, Inner<T>>) -> Option<Next<T>> {
+    pub(super) fn hand_on_below(
+        &self,
+        mut inner: MutexGuard<'_, Inner<T>>,
+        hand: &mut Hand<T>,
+    ) -> Onward {
         if self.word.peek().free() < 0 {
-            return None;
+            return Onward::Stop;
         }
         let taken = self.take_below(&mut inner);
         let mut token_ended = false;
@@ -252,7 +256,13 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         let pass = self.pass_on_or_over(Duty::Nothing, &mut inner);
         drop(inner);
         pass.carry_out_for_waiter();
-        taken.map(|(kin, task, came_ns)| Next { of: Some(kin), task, came_ns, token_ended })
+        match taken {
+            None => Onward::Stop,
+            Some((kin, task, came_ns)) => {
+                *hand = Hand::of(Some(kin), task, came_ns);
+                if token_ended { Onward::GoLast } else { Onward::Go }
+            }
+        }
     }
 }
 

@@ -30,7 +30,8 @@ mod many;
 mod nested;
 
 pub(crate) use answers::{
-    Arrival, Ask, Claim, Errand, GateStats, Grant, Ledger, Next, NotQueued, Tally, Turn, Work,
+    Arrival, Ask, Claim, Errand, GateStats, Grant, Hand, Ledger, NotQueued, Onward, Tally, Turn,
+    Work,
 };
 pub(crate) use below::{Kin, Level};
 pub(crate) use child_life::TakenOut;
@@ -180,12 +181,16 @@ impl<T: Work, L: Ledger> Gate<T, L> {
     /// for a waiter, who needs no worker and must not wait for one: it goes to him, and the worker that comes
     /// for it finds none.
     fn pass_on_or_over(&self, duty: Duty, inner: &mut Inner<T>) -> Pass {
-        let head_waits = inner.first().is_some_and(|entry| entry.waiting().is_some());
-        if duty == Duty::Nothing && inner.token_at_pool && head_waits {
-            inner.token_at_pool = false;
-            return self.pass_on(Duty::Attend, inner);
+        if duty == Duty::Attend {
+            return self.pass_on(duty, inner);
         }
-        self.pass_on(duty, inner)
+        let goes_over =
+            inner.token_at_pool && inner.first().is_some_and(|entry| entry.waiting().is_some());
+        if !goes_over {
+            return Pass::Ended;
+        }
+        inner.token_at_pool = false;
+        self.pass_on(Duty::Attend, inner)
     }
 
     /// Makes a queued task one that its joiner will run. `false`: it is not in the line any more, or another
@@ -295,7 +300,11 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         match self.word.serve(more, true) {
             Serve::StoodDown => Claim::Nothing,
             Serve::Served(duty) => {
-                let (task, came_ns) = self.pop_task(&mut inner);
+                let Some((Entry::Task(task), came_ns)) = inner.line.pop() else {
+                    unreachable!("the head was seen to be a task under the same lock");
+                };
+                inner.tally.ran += 1;
+                self.settle_tasks(&inner);
                 let pass = self.pass_on(duty, &mut inner);
                 drop(inner);
                 Claim::Run(task, came_ns, pass.carry_out())
@@ -303,41 +312,38 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         }
     }
 
-    /// A worker that is done asks for the next task under the permit it has (T6). `None`: it gives it back, as
-    /// it does when it `is_wanted` by others than this gate's own tokens at the pool, of which it is told the number.
-    pub(crate) fn hand_on(&self, is_wanted: impl FnOnce(usize) -> bool) -> Option<Next<T>> {
+    /// A worker that is done asks for the next task under the permit it has (T6), to be put into its empty `hand`. It
+    /// gets none when it `is_wanted` by others than this gate's own tokens at the pool, of which it is told the number.
+    pub(crate) fn hand_on(
+        &self,
+        hand: &mut Hand<T>,
+        is_wanted: impl FnOnce(usize) -> bool,
+    ) -> Onward {
         if !self.word.peek().is_waiting() {
-            return None;
+            return Onward::Stop;
         }
         let mut inner = self.inner.lock();
         if is_wanted(usize::from(inner.token_at_pool)) {
-            return None;
+            return Onward::Stop;
         }
         if inner.line.is_headed_by_child() {
-            return self.hand_on_below(inner);
+            return self.hand_on_below(inner, hand);
         }
         let more = self.look_behind_head(&mut inner);
         match inner.line.head() {
             Some((_, Entry::Task(_))) if self.word.hand_on(more) => {}
-            _ => return None,
+            _ => return Onward::Stop,
         }
-        let (task, came_ns) = self.pop_task(&mut inner);
+        hand.of = None;
+        hand.came_ns = inner.line.pop_into(&mut hand.entry);
+        inner.tally.ran += 1;
+        self.settle_tasks(&inner);
         let pass = self.pass_on_or_over(Duty::Nothing, &mut inner);
         drop(inner);
         match pass.carry_out() {
-            Errand::Nothing => Some(Next { of: None, task, came_ns, token_ended: false }),
+            Errand::Nothing => Onward::Go,
             Errand::SendWorker => unreachable!("the token goes over to waiters only"),
         }
-    }
-
-    #[inline(always)]
-    fn pop_task(&self, inner: &mut Inner<T>) -> (T, u64) {
-        let Some((Entry::Task(task), came_ns)) = inner.line.pop() else {
-            unreachable!("the head was seen to be a task under the same lock");
-        };
-        inner.tally.ran += 1;
-        self.settle_tasks(inner);
-        (task, came_ns)
     }
 
     /// Takes a task out of the line, to run it under a permit that the caller's thread holds already. `None`:

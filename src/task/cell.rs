@@ -22,6 +22,7 @@ use crate::task::context::Id;
 use crate::task::unwind::{call_quietly, drop_quietly};
 use std::any::Any;
 use std::fmt;
+use std::mem;
 use std::task::Waker;
 use std::thread::Result as Caught;
 
@@ -110,7 +111,7 @@ where
             let closed = Outcome::Ended(End::Closed);
             // SAFETY: as in `take`; the caller stands for the one handle, which nobody uses meanwhile.
             let outcome =
-                self.outcome.with_mut(|place| unsafe { std::mem::replace(&mut *place, closed) });
+                self.outcome.with_mut(|place| unsafe { mem::replace(&mut *place, closed) });
             drop_quietly(outcome);
         }
     }
@@ -228,9 +229,8 @@ where
         debug_assert!(self.is_done());
         // SAFETY: DONE was seen with Acquire, so the owner's write is before this, and the owner does not reach
         // the outcome again. There is one handle, so nobody else is here.
-        let outcome = self
-            .outcome
-            .with_mut(|place| unsafe { std::mem::replace(&mut *place, Outcome::Taken) });
+        let outcome =
+            self.outcome.with_mut(|place| unsafe { mem::replace(&mut *place, Outcome::Taken) });
         match outcome {
             Outcome::Ran(Ok(value)) => Ok(value),
             Outcome::Ran(Err(payload)) => Err(JoinError::Panicked(Panic::new(payload))),
@@ -248,9 +248,8 @@ where
         drop_quietly(watcher);
         if self.is_done() {
             // SAFETY: as in `take`.
-            let outcome = self
-                .outcome
-                .with_mut(|place| unsafe { std::mem::replace(&mut *place, Outcome::Taken) });
+            let outcome =
+                self.outcome.with_mut(|place| unsafe { mem::replace(&mut *place, Outcome::Taken) });
             drop_quietly(outcome);
         }
     }
@@ -260,7 +259,7 @@ impl<F, R> Drop for TaskCell<F, R> {
     fn drop(&mut self) {
         // A closure or an outcome that nobody took: its Drop is the user's.
         let closure = self.closure.get_mut().take();
-        let outcome = std::mem::replace(self.outcome.get_mut(), Outcome::Taken);
+        let outcome = mem::replace(self.outcome.get_mut(), Outcome::Taken);
         drop_quietly(closure);
         drop_quietly(outcome);
         let watcher = self.watcher.lock().take();
@@ -288,6 +287,12 @@ pub(crate) enum Task {
 }
 
 impl Task {
+    /// Takes it out of its place, where one is left that is done.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Self {
+        mem::replace(self, Task::Closure(Closure::called()))
+    }
+
     /// The name by which a frame knows the task.
     pub(crate) fn id(&self) -> Id {
         match self {

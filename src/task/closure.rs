@@ -14,8 +14,8 @@ type Store = [MaybeUninit<usize>; WORDS];
 struct Type {
     /// SAFETY: the pointer is to a store that holds a closure of this type; it is moved out.
     call: unsafe fn(*mut Store),
-    /// SAFETY: as for `call`.
-    drop: unsafe fn(*mut Store),
+    /// SAFETY: as for `call`. `None`: there is nothing to drop.
+    drop: Option<unsafe fn(*mut Store)>,
     id: fn() -> TypeId,
 }
 
@@ -30,9 +30,22 @@ unsafe impl Send for Closure {}
 
 /// The two functions of one closure type.
 trait Stored: FnOnce() + Send + Sized + 'static {
-    const TYPE: Type =
-        Type { call: call::<Self>, drop: drop_in_place::<Self>, id: TypeId::of::<Self> };
+    const TYPE: Type = Type {
+        call: call::<Self>,
+        drop: if mem::needs_drop::<Self>() { Some(drop_in_place::<Self>) } else { None },
+        id: TypeId::of::<Self>,
+    };
 }
+
+/// A closure that was called: nothing is in its store.
+static CALLED: Type = Type { call: nothing, drop: None, id: TypeId::of::<Called> };
+
+/// Nobody else can name it, so no closure is of this type.
+struct Called;
+
+/// # Safety
+/// None is needed.
+unsafe fn nothing(_store: *mut Store) {}
 
 impl<F: FnOnce() + Send + 'static> Stored for F {}
 
@@ -71,12 +84,19 @@ impl Closure {
         Self { of: &<F as Stored>::TYPE, store }
     }
 
-    /// Calls it. Its panic goes on to the caller, after the closure is dropped.
+    /// None: calling it, or dropping it, does nothing.
     #[inline]
-    pub(crate) fn call(self) {
-        let mut this = ManuallyDrop::new(self);
-        // SAFETY: `of` belongs to the type that `put` stored; it is moved out once, since `this` is not dropped.
-        unsafe { (this.of.call)(&mut this.store) };
+    pub(crate) fn called() -> Self {
+        Self { of: &CALLED, store: [MaybeUninit::uninit(); WORDS] }
+    }
+
+    /// Calls it where it stands: a copy of what was just written would cost more than a small closure. Its panic goes
+    /// on to the caller, after the closure is dropped. It has been [`called`](Self::called) then.
+    #[inline]
+    pub(crate) fn call(&mut self) {
+        let of = mem::replace(&mut self.of, &CALLED);
+        // SAFETY: `of` belongs to the type that `put` stored; it is moved out once, since nobody finds `of` again.
+        unsafe { (of.call)(&mut self.store) };
     }
 
     /// The closure itself, for one that was refused. `None`: it is of another type.
@@ -96,8 +116,10 @@ impl Closure {
 
 impl Drop for Closure {
     fn drop(&mut self) {
-        // SAFETY: the closure is still there: who moves it out does not drop `self`.
-        unsafe { (self.of.drop)(&mut self.store) };
+        if let Some(drop) = self.of.drop {
+            // SAFETY: the closure is still there: who moves it out says so in `of`, or does not drop `self`.
+            unsafe { drop(&mut self.store) };
+        }
     }
 }
 
@@ -153,7 +175,7 @@ mod tests {
     fn a_panic_drops_what_the_closure_owns() {
         let counted = Arc::new(());
         let mine = Arc::clone(&counted);
-        let closure = Closure::new(move || {
+        let mut closure = Closure::new(move || {
             let _mine = mine;
             panic!("out");
         });

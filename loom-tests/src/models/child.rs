@@ -9,7 +9,7 @@
 use super::Floor;
 use super::yard::{Job, Out};
 use crate::counters::{Books, Counters};
-use crate::gate::{Ask, Claim, Errand, Gate, Kin, Ledger, Level, NotQueued, Turn};
+use crate::gate::{Ask, Claim, Errand, Gate, Hand, Kin, Ledger, Level, NotQueued, Onward, Turn};
 use crate::line::Ticket;
 use crate::sync::Parker;
 use crate::{Size, model};
@@ -152,14 +152,16 @@ impl Tree {
                 has_token |= self.gate.give_below(kid) == Errand::SendWorker;
                 above = kid.parent.as_ref();
             }
-            match self.gate.hand_on(|_| false) {
-                Some(next) => {
-                    if has_token && !next.token_ended {
+            let mut hand = Hand::empty();
+            match self.gate.hand_on(&mut hand, |_| false) {
+                onward @ (Onward::Go | Onward::GoLast) => {
+                    if has_token && onward == Onward::Go {
                         self.carry_out(Errand::SendWorker);
                     }
-                    (kid, job) = (next.of, next.task);
+                    job = *hand.task();
+                    kid = hand.of;
                 }
-                None => {
+                Onward::Stop => {
                     let errand = self.gate.give();
                     return self.carry_out(if has_token { Errand::SendWorker } else { errand });
                 }

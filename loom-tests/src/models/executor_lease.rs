@@ -141,7 +141,7 @@ fn leased_run_races_spawn() {
 /// permit is free.
 #[test]
 fn leased_run_races_shutdown_now() {
-    model("leased_run_races_shutdown_now", Size::Huge, 110..=250, || {
+    model("leased_run_races_shutdown_now", Size::Huge, 70..=170, || {
         let house = House::leased(1, 1);
         let (exec, task) = (house.exec.clone(), house.task());
         let owner = house.owner(0, move || {

@@ -114,7 +114,7 @@ fn shutdown_races_claim_and_arrive() {
 /// All that was queued is taken out while another task is queued: it comes out, runs or is refused.
 #[test]
 fn shutdown_races_push() {
-    model("shutdown_races_push", Size::Proof, 160..=371, || {
+    model("shutdown_races_push", Size::Proof, 77..=190, || {
         let yard = Plan::new(1, 0).build();
         let pusher = yard.beside(|yard| assert_ne!(yard.push(0).err(), Some(NotQueued::Full)));
         let taken = yard.gate.close_and_take();
@@ -129,7 +129,7 @@ fn shutdown_races_push() {
 /// one that comes finds nothing.
 #[test]
 fn shutdown_races_late_worker() {
-    model("shutdown_races_late_worker", Size::Proof, 11_000..=26_000, || {
+    model("shutdown_races_late_worker", Size::Proof, 6_500..=16_000, || {
         let yard = Plan { late_workers: true, ..Plan::new(1, 1) }.build();
         yard.push(0).unwrap();
         let holder = yard.beside(|yard| yard.run_and_give());
@@ -177,7 +177,7 @@ fn shutdown_races_turn() {
 /// A joined task is taken out at shutdown, or its joiner runs it: never both.
 #[test]
 fn shutdown_races_join() {
-    model("shutdown_races_join", Size::Proof, 42_000..=95_000, || {
+    model("shutdown_races_join", Size::Proof, 18_000..=44_000, || {
         let yard = Plan::new(1, 1).build();
         let ticket = yard.push(0).unwrap();
         let joiner = yard.beside(move |yard| assert_ne!(yard.join(ticket, false), Out::Left));

@@ -196,7 +196,7 @@ fn go_behind_races_wait_quiet() {
 /// A shutdown finds a caller with more to do in the line, or he finds it empty: he runs or is told.
 #[test]
 fn go_behind_races_shutdown() {
-    model("go_behind_races_shutdown", Size::Proof, 12_000..=28_000, || {
+    model("go_behind_races_shutdown", Size::Proof, 3_300..=8_200, || {
         let yard = Plan::new(1, 1).build();
         yard.push(0).unwrap();
         let other = yard.beside(|yard| {

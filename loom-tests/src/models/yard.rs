@@ -3,7 +3,7 @@
 
 use super::Floor;
 use super::child::Kid;
-use crate::gate::{Arrival, Claim, Errand, Gate, Ledger, NotQueued, Turn, Work};
+use crate::gate::{Arrival, Claim, Errand, Gate, Hand, Ledger, NotQueued, Onward, Turn, Work};
 use crate::line::Ticket;
 use crate::sync::Parker;
 use loom::thread;
@@ -166,7 +166,9 @@ impl Yard {
 
     fn hand_on(&self) -> Option<Job> {
         let paused = self.is_paused();
-        let next = self.gate.hand_on(|_| false).map(|next| next.task);
+        let mut hand = Hand::empty();
+        let goes_on = self.gate.hand_on(&mut hand, |_| false) != Onward::Stop;
+        let next = goes_on.then(|| *hand.task());
         assert!(next.is_none() || !paused, "G1: a start at limit 0");
         next
     }

@@ -24,7 +24,11 @@ fn main() -> ExitCode {
         "dispatch" => repeat(calls, |n| dispatch(&executor, n)),
         "strand" => {
             let strand = executor.strand("loop").build().expect("the settings make sense");
-            repeat(calls, |n| dispatch(&strand, n))
+            // A closure of its own, or the two verbs would share one function that is then inlined in neither.
+            repeat(calls, |n| match strand.dispatch(move || n + 1) {
+                Ok(Dispatched::Inline(n)) => n,
+                _ => unreachable!("a permit is free"),
+            })
         }
         "speculate" => repeat(calls, |n| {
             let done = executor.speculate(|| Ok::<_, fn() -> u64>(n));

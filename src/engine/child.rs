@@ -130,60 +130,74 @@ impl Engine {
     pub(crate) fn take_levels(self: &Arc<Self>, many: usize) -> Result<(), Refusal> {
         // Overtakes are counted when it is known that there is a start.
         let mut overtook = 0_u64;
-        for (n, engine) in self.levels(many).enumerate() {
-            let taken = if engine.is_child() {
-                self.gate.try_take_below(engine)
-            } else {
-                engine.try_take().map(|()| Take::Taken)
+        let (mut next, mut n) = (Some(self), 0);
+        while let Some(engine) = next.filter(|_| n < many) {
+            next = engine.parent.as_ref();
+            let taken = match next {
+                Some(_) => self.gate.try_take_below(engine),
+                None => engine.try_take().map(|()| Take::Taken),
             };
             match taken {
                 Ok(Take::Taken) => {}
                 Ok(Take::Overtook) => overtook |= 1_u64.checked_shl(n as u32).unwrap_or(0),
-                Err(refusal) => {
-                    self.give_untouched(n);
-                    let closed = self.levels(many).any(|engine| engine.is_closed_itself());
-                    return Err(if closed { Refusal::Closed } else { refusal });
-                }
+                Err(refusal) => return Err(self.taken_in_vain(n, many, refusal)),
             }
+            n += 1;
         }
         if overtook != 0 {
-            let levels = self.levels(many).take(u64::BITS as usize).enumerate();
-            levels.filter(|(n, _)| overtook >> n & 1 == 1).for_each(|(_, e)| e.counters.overtook());
+            self.note_overtakes(many, overtook);
         }
         self.note_taken(many);
         Ok(())
+    }
+
+    /// `which`: a bit for each level.
+    #[cold]
+    fn note_overtakes(self: &Arc<Self>, many: usize, which: u64) {
+        let levels = self.levels(many).take(u64::BITS as usize).enumerate();
+        levels.filter(|(n, _)| which >> n & 1 == 1).for_each(|(_, e)| e.counters.overtook());
+    }
+
+    /// One of so many levels has no permit, and those below it, already taken, go back.
+    #[cold]
+    fn taken_in_vain(self: &Arc<Self>, taken: usize, many: usize, refusal: Refusal) -> Refusal {
+        for engine in self.levels(taken) {
+            self.carry_out(self.gate.give_below(engine));
+        }
+        let closed = self.levels(many).any(|engine| engine.is_closed_itself());
+        if closed { Refusal::Closed } else { refusal }
     }
 
     fn is_closed_itself(&self) -> bool {
         if self.is_child() { self.level.is_closed() } else { self.gate.is_closed() }
     }
 
-    /// Permits that were taken for nothing go back.
-    #[cold]
-    fn give_untouched(self: &Arc<Self>, many: usize) {
-        for engine in self.levels(many) {
-            self.carry_out(self.gate.give_below(engine));
-        }
-    }
-
     /// The levels above have work of a child under so many permits.
     #[inline]
     pub(crate) fn note_taken(self: &Arc<Self>, many: usize) {
-        for engine in self.levels(many).skip(1) {
-            engine.counters.begin_below(self.gate.slot(), !engine.is_child());
+        let (mut next, mut left) = (self.parent.as_ref(), many);
+        while let Some(engine) = next.filter(|_| left > 1) {
+            next = engine.parent.as_ref();
+            engine.counters.begin_below(self.gate.slot(), next.is_none());
+            left -= 1;
         }
     }
 
     /// The permits go back: its own, its parent's and so on, so many in all.
     #[inline(never)]
     pub(crate) fn give_levels(self: &Arc<Self>, many: usize) {
-        for (n, engine) in self.levels(many).enumerate() {
-            let is_child = engine.is_child();
+        let (mut next, mut n) = (Some(self), 0);
+        while let Some(engine) = next.filter(|_| n < many) {
+            next = engine.parent.as_ref();
             if n > 0 {
-                engine.counters.end_below(self.gate.slot(), !is_child);
+                engine.counters.end_below(self.gate.slot(), next.is_none());
             }
-            let errand = if is_child { self.gate.give_below(engine) } else { self.gate.give() };
+            let errand = match next {
+                Some(_) => self.gate.give_below(engine),
+                None => self.gate.give(),
+            };
             self.carry_out(errand);
+            n += 1;
         }
     }
 

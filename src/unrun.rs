@@ -33,6 +33,21 @@ impl Unrun {
         Self { task: Some(task), engine }
     }
 
+    /// The name of the executor that accepted the task: a shutdown takes out what is queued in children too.
+    ///
+    /// ```
+    /// # let exec = work_permit::Pool::global().executor("paused").limit(0).build()?;
+    /// let tenant = exec.child("tenant").build()?;
+    /// tenant.execute(|| ()).unwrap();
+    /// let unrun = exec.shutdown_now();
+    /// assert_eq!(unrun[0].executor_name(), "tenant");
+    /// # Ok::<(), work_permit::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn executor_name(&self) -> &str {
+        &self.engine.settings.name
+    }
+
     /// Runs the task on this thread, without a permit. A panic goes into its handle.
     ///
     /// ```

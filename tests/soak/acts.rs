@@ -7,7 +7,8 @@ use crate::support::Numbers;
 use crate::tally::{add, get};
 use crate::watchdog;
 use crate::work::{
-    self, Inside, Product, Work, is_inside, may_join_child, may_wait_for, quietly, with_guard_noted,
+    self, Inside, Product, Work, is_inside, is_inside_of_any_level, may_join_child, may_wait_for,
+    may_wait_for_guard, quietly, with_guard_noted,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -122,7 +123,7 @@ fn queue(round: &Arc<Round>, room: &Room, exec: &Executor, numbers: &mut Numbers
 fn keep(round: &Arc<Round>, room: &Room, handle: JoinHandle<Product>, numbers: &mut Numbers) {
     match numbers.below(4) {
         0 if may_wait_for(round, room.number) || may_join_child(room.number) => {
-            joined(room, handle.join());
+            joined(round, room, handle.join());
         }
         1 => drop(handle),
         _ => round.handles.lock().unwrap().push((room.number, handle)),
@@ -158,19 +159,19 @@ fn scope(round: &Arc<Round>, room: &Room, exec: &Executor, numbers: &mut Numbers
             add(&room.tally.unrun);
             ran -= 1;
         }
-        joined(room, end);
+        joined(round, room, end);
     }
     if get(&started) != ran {
         watchdog::fail("a scope lost a task");
     }
 }
 
-pub(crate) fn joined(room: &Room, result: Result<Product, JoinError>) {
+pub(crate) fn joined(round: &Round, room: &Room, result: Result<Product, JoinError>) {
     match &result {
         Ok(product) if product.room() != room.number => {
             watchdog::fail("joined the result of another room");
         }
-        Err(JoinError::Deadlock) if !is_inside(room.number) && !is_guarded(room) => {
+        Err(JoinError::Deadlock) if !is_inside_of_any_level(room) && !is_guarded(round, room) => {
             watchdog::fail("a deadlock where nobody holds anything");
         }
         _ => {}
@@ -178,8 +179,9 @@ pub(crate) fn joined(room: &Room, result: Result<Product, JoinError>) {
     quietly(|| drop(result));
 }
 
-fn is_guarded(room: &Room) -> bool {
-    room.executor().is_none_or(|exec| exec.is_held())
+fn is_guarded(round: &Round, room: &Room) -> bool {
+    let mut levels = round.rooms.iter().filter(|above| above.has_below(room));
+    levels.any(|room| room.executor().is_none_or(|exec| exec.is_held()))
 }
 
 /// Something with a handle that any thread may have left.
@@ -196,14 +198,14 @@ fn handle(round: &Arc<Round>, numbers: &mut Numbers) {
             Some(handle)
         }
         2 if may_wait_for(round, number) => {
-            joined(room, handle.join());
+            joined(round, room, handle.join());
             None
         }
         3 => {
             let mut context = Context::from_waker(Waker::noop());
             match std::pin::Pin::new(&mut handle).poll(&mut context) {
                 Poll::Ready(result) => {
-                    joined(room, result);
+                    joined(round, room, result);
                     None
                 }
                 Poll::Pending => Some(handle),
@@ -212,7 +214,7 @@ fn handle(round: &Arc<Round>, numbers: &mut Numbers) {
         4 if numbers.one_in(2) => None,
         _ => match handle.join_timeout(moment(numbers)) {
             Ok(result) => {
-                joined(room, result);
+                joined(round, room, result);
                 None
             }
             Err(handle) => Some(handle),
@@ -228,14 +230,14 @@ fn take<T>(list: &mut Vec<T>, numbers: &mut Numbers) -> Option<T> {
 fn guard(round: &Arc<Round>, room: &Room, exec: &Executor, numbers: &mut Numbers, depth: u32) {
     let answer: Result<Permit<'_>, Rejected<()>> = match numbers.below(3) {
         0 => exec.try_acquire(),
-        1 if may_wait_for(round, room.number) => exec.acquire(),
+        1 if may_wait_for_guard(round, room.number) => exec.acquire(),
         _ => exec.acquire_timeout(moment(numbers)),
     };
     let permit = match answer {
         Ok(permit) => permit,
         Err(refused) => return room.tally.refused(refused.reason()),
     };
-    let inside = Inside::enter(room);
+    let inside = Inside::guard(round, room.number);
     if numbers.one_in(3) {
         // What lies in a bag counts as outside for us: the check is then weaker than the limit.
         drop(inside);
@@ -243,7 +245,7 @@ fn guard(round: &Arc<Round>, room: &Room, exec: &Executor, numbers: &mut Numbers
         return;
     }
     if depth < 3 {
-        with_guard_noted(room.number, || act(round, numbers, depth + 1));
+        with_guard_noted(room, || act(round, numbers, depth + 1));
     }
     drop(inside);
     drop(permit);
@@ -260,7 +262,7 @@ fn look(room: &Room, exec: &Executor) {
 pub(crate) fn keep_house(round: &Arc<Round>, numbers: &mut Numbers) {
     let given = take(&mut round.owned.lock().unwrap(), numbers);
     drop(given);
-    let room = &round.rooms[1 + 2 * numbers.below(3) as usize];
+    let room = &round.rooms[1 + 2 * numbers.below(round.rooms.len() as u64 / 2) as usize];
     if let Some(exec) = room.executor() {
         let ending = room.ending.lock().unwrap();
         let last = round.callers.load(SeqCst) <= 1;

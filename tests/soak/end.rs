@@ -67,7 +67,9 @@ fn shutdown_now(round: &Arc<Round>, room: &Room) {
         return;
     };
     for unrun in exec.shutdown_now() {
-        add(&room.tally.unrun);
+        // It may be of a room below.
+        let number: usize = unrun.executor_name().parse().expect("rooms have numbers for names");
+        add(&round.rooms[number].tally.unrun);
         round.unruns.lock().unwrap().push(unrun);
     }
 }
@@ -134,7 +136,7 @@ fn clear_bags(round: &Arc<Round>, numbers: &mut Numbers) {
     for (number, handle) in handles {
         // No longer: its task may wait for a guard that lies around.
         match handle.join_timeout(Duration::from_millis(1)) {
-            Ok(result) => joined(&round.rooms[number], result),
+            Ok(result) => joined(round, &round.rooms[number], result),
             Err(handle) => round.handles.lock().unwrap().push((number, handle)),
         }
     }

@@ -1,5 +1,5 @@
-//! Everything at once, for as long as you like: eight threads call every verb of several executors on shared
-//! pools, resize, cancel, panic (also where closures, results and payloads are dropped), drop handles and
+//! Everything at once, for as long as you like: eight threads call every verb of several executors, some of them
+//! children of others, on shared pools, resize, cancel, panic (also where closures, results and payloads are dropped), drop handles and
 //! executors, close, drain, shut down. After each round everything is accounted for.
 //!
 //! `.ci/soak SECONDS` runs it in release; the short run is part of `cargo test`. `SOAK_SEED` repeats the

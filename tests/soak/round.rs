@@ -13,10 +13,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 use work_permit::{Executor, Inline, JoinHandle, OwnedPermit, Pool, Unrun};
 
+/// Executors of a round, some of them children of those before.
+const ROOMS: usize = 8;
+
 /// One executor, seen from outside.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(crate) number: usize,
+    /// Bits of this room and of those above it.
+    pub(crate) levels: u32,
     /// Empty once its last handle is to be dropped.
     pub(crate) exec: Mutex<Option<Executor>>,
     /// The limit never changes, and this is it.
@@ -50,7 +55,11 @@ pub(crate) struct Round {
 impl Round {
     pub(crate) fn new(numbers: &mut Numbers, number: u64) -> Arc<Self> {
         let pools = vec![pool(number, 'a', None), pool(number, 'b', Some(3))];
-        let rooms = (0..6).map(|room| Room::new(&pools, room, numbers)).collect();
+        let mut rooms = Vec::new();
+        for room in 0..ROOMS {
+            let parent = numbers.one_in(2).then(|| numbers.below(1 + room as u64) as usize);
+            rooms.push(Room::new(&pools, room, parent.and_then(|at| rooms.get(at)), numbers));
+        }
         Arc::new(Self {
             number,
             pools,
@@ -97,10 +106,18 @@ fn pool(round: u64, letter: char, cap: Option<usize>) -> Pool {
 }
 
 impl Room {
-    fn new(pools: &[Pool], number: usize, numbers: &mut Numbers) -> Self {
-        let is_capped = numbers.one_in(3);
-        let name = format!("room {number}");
-        let builder = pools[usize::from(is_capped)].executor(name);
+    /// This one is above that one, or it is that one.
+    pub(crate) fn has_below(&self, other: &Room) -> bool {
+        other.levels >> self.number & 1 == 1
+    }
+
+    fn new(pools: &[Pool], number: usize, parent: Option<&Room>, numbers: &mut Numbers) -> Self {
+        let is_capped = parent.map_or(numbers.one_in(3), |parent| parent.is_capped);
+        let name = number.to_string();
+        let builder = match parent.and_then(Room::executor) {
+            Some(parent) => parent.child(name),
+            None => pools[usize::from(is_capped)].executor(name),
+        };
         let limit = if number == 0 { 1 } else { 1 + numbers.below(4) as usize };
         let capacity = if numbers.one_in(3) { numbers.below(8) as usize } else { 10_000 };
         let overtakes = [0, 1, 16][numbers.below(3) as usize];
@@ -114,6 +131,7 @@ impl Room {
             .inline(inline);
         Self {
             number,
+            levels: 1 << number | parent.map_or(0, |parent| parent.levels),
             exec: Mutex::new(Some(builder.build().expect("numbers that make sense"))),
             fixed_limit: (number % 2 == 0).then_some(limit),
             inside: AtomicUsize::new(0),

@@ -14,10 +14,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 thread_local! {
-    /// Rooms whose tasks this thread is inside of.
-    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-    /// Rooms of which this thread holds guards.
-    static GUARDS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// Rooms whose tasks this thread is inside of: bits of each, with those above it.
+    static INSIDE: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    /// The same of rooms of which this thread holds guards.
+    static GUARDS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
     /// What runs next came out of a shutdown and has no permit.
     static UNRUN: Cell<bool> = const { Cell::new(false) };
     static JANITOR: Cell<bool> = const { Cell::new(false) };
@@ -42,56 +42,94 @@ pub(crate) fn as_unrun(f: impl FnOnce()) {
     UNRUN.set(false);
 }
 
-pub(crate) fn is_inside(room: usize) -> bool {
-    INSIDE.with_borrow(|inside| inside.contains(&room))
+/// Bits of all rooms that this thread is inside of.
+fn inside() -> u32 {
+    INSIDE.with_borrow(|inside| inside.iter().fold(0, |all, levels| all | levels))
 }
 
-/// Whether this thread may wait for a room without an end: those who hold something wait only for rooms with a
-/// higher number, so nobody waits in a circle; and tasks of a pool with a cap wait for nobody.
+fn guards() -> u32 {
+    GUARDS.with_borrow(|guards| guards.iter().fold(0, |all, levels| all | levels))
+}
+
+pub(crate) fn is_inside(room: usize) -> bool {
+    inside() >> room & 1 == 1
+}
+
+/// This thread is inside of the room or of one above it.
+pub(crate) fn is_inside_of_any_level(room: &Room) -> bool {
+    inside() & room.levels != 0
+}
+
+/// Whether this thread may wait for a run in a room without an end: those who hold something wait only for rooms with
+/// higher numbers, so nobody waits in a circle; and tasks of a pool with a cap wait for nobody. A child has a higher
+/// number than those above it, and a thread inside of one of them waits for the levels below that alone.
 pub(crate) fn may_wait_for(round: &Round, room: usize) -> bool {
-    let above = |held: &Vec<usize>| held.iter().all(|held| *held < room);
-    let capped = |inside: &Vec<usize>| inside.iter().any(|room| round.rooms[*room].is_capped);
-    let inside = INSIDE.with_borrow(|inside| above(inside) && !capped(inside));
-    inside && GUARDS.with_borrow(above) && !JANITOR.get()
+    let inside = inside();
+    let needed = round.rooms[room].levels & !inside;
+    // Bits above the highest one that is held.
+    let higher = u32::MAX.checked_shl(u32::BITS - (inside | guards()).leading_zeros()).unwrap_or(0);
+    let capped = round.rooms.iter().any(|room| room.is_capped && inside >> room.number & 1 == 1);
+    needed != 0 && needed & !higher == 0 && !capped && !JANITOR.get()
+}
+
+/// As [`may_wait_for`], for a guard, which needs a permit of all levels.
+pub(crate) fn may_wait_for_guard(round: &Round, room: usize) -> bool {
+    !is_inside_of_any_level(&round.rooms[room]) && may_wait_for(round, room)
 }
 
 /// Whether a task may wait for a task of its own room that it has queued itself: that one runs here, or it runs
 /// elsewhere already and waits only for rooms of which this thread holds nothing.
 pub(crate) fn may_join_child(room: usize) -> bool {
-    let no_more = INSIDE.with_borrow(|inside| inside.iter().all(|other| *other <= room));
-    let no_guards = GUARDS.with_borrow(|guards| guards.iter().all(|other| *other < room));
-    is_inside(room) && no_more && no_guards && !JANITOR.get()
+    let no_more = inside() >> room == 1;
+    let no_guards = guards() >> room == 0;
+    no_more && no_guards && !JANITOR.get()
 }
 
-/// Something that counts against the limit of a room.
+/// Something that counts against the limits of a room and of those above it.
 #[derive(Debug)]
-pub(crate) struct Inside<'a>(&'a Room);
+pub(crate) struct Inside<'a>(Vec<&'a Room>);
 
 impl<'a> Inside<'a> {
-    pub(crate) fn enter(room: &'a Room) -> Self {
-        let now = 1 + room.inside.fetch_add(1, Relaxed);
-        if room.fixed_limit.is_some_and(|limit| now > limit) {
-            watchdog::fail(&format!("G1: {now} inside of room {}", room.number));
+    /// A guard, which counts on every level.
+    pub(crate) fn guard(round: &'a Round, room: usize) -> Self {
+        Self::levels(round, round.rooms[room].levels)
+    }
+
+    /// A task, which counts on those that this thread is not inside of.
+    fn task(round: &'a Round, room: usize) -> Self {
+        Self::levels(round, round.rooms[room].levels & !inside())
+    }
+
+    fn levels(round: &'a Round, levels: u32) -> Self {
+        let rooms = round.rooms.iter().filter(|room| levels >> room.number & 1 == 1);
+        let rooms: Vec<_> = rooms.collect();
+        for room in &rooms {
+            let now = 1 + room.inside.fetch_add(1, Relaxed);
+            if room.fixed_limit.is_some_and(|limit| now > limit) {
+                watchdog::fail(&format!("G1: {now} inside of room {}", room.number));
+            }
+            if room.fixed_limit == Some(1) {
+                add(&room.entries);
+                room.diary.note(true);
+            }
         }
-        if room.fixed_limit == Some(1) {
-            add(&room.entries);
-            room.diary.note(true);
-        }
-        Self(room)
+        Self(rooms)
     }
 }
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.0.inside.fetch_sub(1, Relaxed);
+        for room in &self.0 {
+            room.inside.fetch_sub(1, Relaxed);
+        }
     }
 }
 
 /// A guard's place, for [`may_wait_for`].
-pub(crate) fn with_guard_noted(room: usize, f: impl FnOnce()) {
-    GUARDS.with_borrow_mut(|guards| guards.push(room));
+pub(crate) fn with_guard_noted(room: &Room, f: impl FnOnce()) {
+    GUARDS.with_borrow_mut(|guards| guards.push(room.levels));
     f();
-    GUARDS.with_borrow_mut(|guards| guards.retain(|other| *other != room));
+    GUARDS.with_borrow_mut(Vec::pop);
 }
 
 /// Counts drops; the first says what is counted.
@@ -207,8 +245,8 @@ impl Work {
             return self.finish();
         }
         self.count();
-        let _inside = (!is_inside(self.room)).then(|| Inside::enter(room));
-        let _left = Left::enter(self.room);
+        let _inside = Inside::task(&round, self.room);
+        let _left = Left::enter(room.levels);
         match self.plan {
             Plan::Spin => (0..self.seed % 500).for_each(|_| std::hint::spin_loop()),
             Plan::CallOn if self.depth < 3 => {
@@ -254,12 +292,12 @@ impl Work {
 }
 
 /// This thread is inside of a task of a room.
-struct Left(usize);
+struct Left(u32);
 
 impl Left {
-    fn enter(room: usize) -> Self {
-        INSIDE.with_borrow_mut(|inside| inside.push(room));
-        Self(room)
+    fn enter(levels: u32) -> Self {
+        INSIDE.with_borrow_mut(|inside| inside.push(levels));
+        Self(levels)
     }
 }
 

@@ -59,13 +59,13 @@ pub(crate) enum Claim<T: Work> {
     Nothing,
 }
 
-/// What a nested waiter wants a permit for.
+/// What a nested waiter wants permits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// New work, which a closed child refuses.
     New,
-    /// Work that was accepted.
-    Accepted,
+    /// The child's task at this place, as long as nobody else has it.
+    Task(Ticket),
 }
 
 /// What a worker goes on with, under the permit that it has.
@@ -102,6 +102,15 @@ pub(crate) enum Turn<T> {
     Left(Errand),
     /// The entry is gone from the line: claimed, or the executor was shut down.
     Gone,
+}
+
+/// What one look of a nested waiter found.
+#[derive(Debug)]
+pub(crate) enum Step<T> {
+    /// What any waiter can find; `Gone` also where the task that he joins is somebody else's.
+    Turn(Turn<T>),
+    /// The permit is his, and this is his place in the line of the level below.
+    Down(Ticket, Errand),
 }
 
 /// Numbers kept under the line's lock.

@@ -69,7 +69,7 @@ impl Level {
     }
 }
 
-/// A child with something in its line, or with such a child below it.
+/// A child with something in its line, or with such a child below it, or that somebody waits for further up.
 pub(super) struct Node<T: Work> {
     pub(super) kin: T::Kin,
     /// `None`: the root.
@@ -79,6 +79,8 @@ pub(super) struct Node<T: Work> {
     pub(super) place: Option<Ticket>,
     /// Nodes right below.
     pub(super) kids: usize,
+    /// Nested waiters who have it for their [`Aim`](crate::line::Aim), wherever they stand.
+    pub(super) pins: usize,
 }
 
 impl<T: Work> Node<T> {
@@ -156,7 +158,8 @@ impl<T: Work> Below<T> {
     }
 
     fn insert(&mut self, kin: &T::Kin, kids: usize) -> Index {
-        let node = Node { kin: kin.clone(), parent: None, line: Line::new(), place: None, kids };
+        let node =
+            Node { kin: kin.clone(), parent: None, line: Line::new(), place: None, kids, pins: 0 };
         let at = match self.vacant.pop() {
             Some(at) => {
                 self.nodes[at as usize] = Some(node);
@@ -178,7 +181,7 @@ impl<T: Work> Below<T> {
         let mut any = false;
         while let Some(at) = next {
             let node = self.node(at);
-            if node.line.len() > 0 || node.kids > 0 {
+            if node.line.len() > 0 || node.kids > 0 || node.pins > 0 {
                 break;
             }
             debug_assert!(node.place.is_none());
@@ -200,6 +203,29 @@ impl<T: Work> Below<T> {
             (self.nodes, self.vacant) = (Vec::new(), Vec::new());
         }
         Some(node)
+    }
+
+    /// `at` is `top` or below it.
+    pub(super) fn is_below(&mut self, at: Index, top: Index) -> bool {
+        let mut next = Some(at);
+        while let Some(at) = next {
+            if at == top {
+                return true;
+            }
+            next = self.node(at).parent;
+        }
+        false
+    }
+
+    /// The node right below `from` on the way to `to`, which is below it.
+    pub(super) fn step_down(&mut self, from: Index, to: Index) -> Index {
+        let mut next = to;
+        loop {
+            match self.node(next).parent {
+                Some(above) if above != from => next = above,
+                _ => return next,
+            }
+        }
     }
 
     /// Takes out the nodes of `top` and of all that are below it; those of all children with `None`.

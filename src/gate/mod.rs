@@ -30,7 +30,7 @@ mod many;
 mod nested;
 
 pub(crate) use answers::{
-    Arrival, Ask, Claim, Errand, GateStats, Grant, Ledger, Next, NotQueued, Tally, Turn, Work,
+    Arrival, Ask, Claim, Errand, GateStats, Grant, Ledger, Next, NotQueued, Step, Tally, Turn, Work,
 };
 pub(crate) use below::{Kin, Level};
 pub(crate) use child_life::TakenOut;

@@ -132,3 +132,10 @@ pub(crate) struct GateStats {
     pub(crate) waiters: usize,
     pub(crate) tally: Tally,
 }
+
+impl GateStats {
+    /// With so many tasks and threads more.
+    pub(super) fn and(self, (tasks, waiters): (usize, usize)) -> Self {
+        Self { tasks: self.tasks + tasks, waiters: self.waiters + waiters, ..self }
+    }
+}

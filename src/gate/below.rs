@@ -228,8 +228,8 @@ impl<T: Work> Below<T> {
         }
     }
 
-    /// Takes out the nodes of `top` and of all that are below it; those of all children with `None`.
-    pub(super) fn remove_all(&mut self, top: Option<Index>) -> Vec<Node<T>> {
+    /// The nodes of `top` and of all that are below it; those of all children with `None`.
+    fn all_below(&mut self, top: Option<Index>) -> Vec<Index> {
         let mut is_below: Vec<Option<bool>> = vec![top.is_none().then_some(true); self.nodes.len()];
         if let Some(top) = top {
             is_below[top.0 as usize] = Some(true);
@@ -247,9 +247,26 @@ impl<T: Work> Below<T> {
             };
             path.drain(..).for_each(|at| is_below[at.0 as usize] = Some(answer));
         }
-        let above = top.and_then(|top| self.node(top).parent);
         let chosen = (0..is_below.len()).filter(|&at| is_below[at] == Some(true));
-        let chosen: Vec<_> = chosen.map(|at| Index(at as u32)).collect();
+        let chosen = chosen.filter(|&at| self.nodes[at].is_some());
+        chosen.map(|at| Index(at as u32)).collect()
+    }
+
+    /// How many tasks and how many threads wait below `top`, itself left out; below the root with `None`.
+    pub(super) fn count_waiting(&mut self, top: Option<Index>) -> (usize, usize) {
+        let (mut tasks, mut waiters) = (0, 0);
+        for at in self.all_below(top).into_iter().filter(|&at| Some(at) != top) {
+            let line = &self.node(at).line;
+            tasks += line.tasks();
+            waiters += line.waiters();
+        }
+        (tasks, waiters)
+    }
+
+    /// Takes out the nodes of `top` and of all that are below it; those of all children with `None`.
+    pub(super) fn remove_all(&mut self, top: Option<Index>) -> Vec<Node<T>> {
+        let above = top.and_then(|top| self.node(top).parent);
+        let chosen = self.all_below(top);
         let removed = chosen.into_iter().filter_map(|at| self.remove(at)).collect();
         if let Some(above) = above {
             self.node(above).kids -= 1;

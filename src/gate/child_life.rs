@@ -124,7 +124,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
                 return Ok(());
             }
             if deadline.is_some_and(|at| at <= Instant::now()) {
-                return Err(self.count_below(&mut inner, kin));
+                return Err(self.count_left_below(&mut inner, kin));
             }
             inner = self.quiet.wait_until(inner, deadline);
         }
@@ -133,6 +133,19 @@ impl<T: Work, L: Ledger> Gate<T, L> {
     /// The child in numbers.
     pub(crate) fn stats_below(&self, kin: &T::Kin) -> GateStats {
         self.count_below(&mut self.inner.lock(), kin)
+    }
+
+    /// The same with what waits further down, which a drain waits for too.
+    pub(crate) fn left_below(&self, kin: &T::Kin) -> GateStats {
+        self.count_left_below(&mut self.inner.lock(), kin)
+    }
+
+    fn count_left_below(&self, inner: &mut Inner<T>, kin: &T::Kin) -> GateStats {
+        let left = self.count_below(inner, kin);
+        match inner.below.find(kin) {
+            Some(at) => left.and(inner.below.count_waiting(Some(at))),
+            None => left,
+        }
     }
 
     fn count_below(&self, inner: &mut Inner<T>, kin: &T::Kin) -> GateStats {

@@ -40,6 +40,15 @@ pub(crate) struct Waiting {
     pub(crate) has_token: bool,
 }
 
+/// What a nested waiter wants the permits of several levels for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Aim {
+    /// The lowest of the levels. It stays in the tree as long as anybody has it for an aim.
+    pub(crate) child: Index,
+    /// The task in its line that he joins.
+    pub(crate) task: Option<Ticket>,
+}
+
 /// What stands at a place.
 #[derive(Debug)]
 pub(crate) enum Entry<T> {
@@ -49,8 +58,8 @@ pub(crate) enum Entry<T> {
     Joined(T, Waiting),
     /// A thread that wants a permit and nothing else.
     Waiter(Waiting),
-    /// As `Waiter`, of a thread that has the permits of the parent already.
-    Nested(Waiting),
+    /// As `Waiter`, of a thread that has the permits of the parent already, on its way down.
+    Nested(Waiting, Aim),
     /// A child with work that could start: it stands here for all of its own line.
     Child(Index),
 }
@@ -60,7 +69,7 @@ impl<T> Entry<T> {
     pub(crate) fn waiting(&mut self) -> Option<&mut Waiting> {
         match self {
             Entry::Task(_) | Entry::Child(_) => None,
-            Entry::Joined(_, waiting) | Entry::Waiter(waiting) | Entry::Nested(waiting) => {
+            Entry::Joined(_, waiting) | Entry::Waiter(waiting) | Entry::Nested(waiting, _) => {
                 Some(waiting)
             }
         }
@@ -70,7 +79,7 @@ impl<T> Entry<T> {
     pub(crate) fn into_task(self) -> Option<T> {
         match self {
             Entry::Task(task) | Entry::Joined(task, _) => Some(task),
-            Entry::Waiter(_) | Entry::Nested(_) | Entry::Child(_) => None,
+            Entry::Waiter(_) | Entry::Nested(..) | Entry::Child(_) => None,
         }
     }
 
@@ -187,6 +196,12 @@ impl<T> Line<T> {
         let slot = self.slots.front_mut()?;
         let ticket = slot.ticket;
         slot.entry.as_mut().map(|entry| (ticket, entry))
+    }
+
+    /// Those who were put in front.
+    pub(crate) fn front(&mut self) -> impl Iterator<Item = (Ticket, &mut Entry<T>)> {
+        let front = self.slots.iter_mut().take_while(|slot| slot.ticket < Ticket::FIRST);
+        front.filter_map(|slot| slot.entry.as_mut().map(|entry| (slot.ticket, entry)))
     }
 
     pub(crate) fn get(&mut self, ticket: Ticket) -> Option<&mut Entry<T>> {

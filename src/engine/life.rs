@@ -33,6 +33,11 @@ impl Engine {
         if self.is_child() { self.gate.stats_below(self) } else { self.gate.stats() }
     }
 
+    /// What a drain would wait for.
+    fn gate_left(self: &Arc<Self>) -> GateStats {
+        if self.is_child() { self.gate.left_below(self) } else { self.gate.left() }
+    }
+
     pub(crate) fn close(self: &Arc<Self>) {
         match self.is_child() {
             false => self.carry_out(self.gate.close()),
@@ -66,7 +71,7 @@ impl Engine {
     pub(crate) fn drain(self: &Arc<Self>, deadline: Option<Instant>) -> Result<(), Unfinished> {
         self.close();
         if self.is_held() {
-            return Err(unfinished(self.gate_stats(), Reason::Deadlock));
+            return Err(unfinished(self.gate_left(), Reason::Deadlock));
         }
         let wait = |deadline| match self.is_child() {
             false => self.gate.wait_quiet(deadline),
@@ -97,7 +102,7 @@ impl Member for Engine {
     }
 
     fn left(&self, reason: Reason) -> Unfinished {
-        unfinished(self.gate.stats(), reason)
+        unfinished(self.gate.left(), reason)
     }
 
     fn is_held(self: Arc<Self>) -> bool {

@@ -6,10 +6,11 @@ use super::Engine;
 use super::child::ALL_LEVELS;
 use crate::counters::Kind;
 use crate::error::Reason;
-use crate::gate::Ask;
+use crate::gate::{Ask, Step, Turn};
 use crate::line::Ticket;
 use crate::permits::state::{Refusal, Take};
 use crate::sync::{Arc, with_parker};
+use std::cell::Cell;
 use std::time::Instant;
 
 impl Engine {
@@ -50,52 +51,66 @@ impl Engine {
         ask: Ask,
         meanwhile: impl FnOnce(),
     ) -> Result<(), Reason> {
-        let mut meanwhile = Some(meanwhile);
         let levels: Vec<_> = self.levels(many).collect();
-        for (n, engine) in levels.iter().enumerate().rev() {
-            let taken = match self.gate.try_take_below(engine) {
-                Ok(Take::Taken) => Ok(()),
-                Ok(Take::Overtook) => {
-                    engine.counters.overtook();
-                    Ok(())
+        // So many are still to be taken, the lowest ones.
+        let left = Cell::new(levels.len());
+        let taken = loop {
+            let Some(at) = left.get().checked_sub(1) else { break Ok(()) };
+            match self.gate.try_take_below(levels[at]) {
+                Ok(how) => {
+                    left.set(at);
+                    if how == Take::Overtook {
+                        levels[at].counters.overtook();
+                    }
                 }
-                Err(Refusal::Closed) if ask == Ask::New => Err(Reason::Closed),
-                Err(_) => engine.stand_nested(deadline, ask, &mut meanwhile),
-            };
-            if let Err(reason) = taken {
-                for engine in &levels[n + 1..] {
-                    self.carry_out(self.gate.give_below(engine));
-                }
-                return Err(reason);
+                Err(Refusal::Closed) if ask == Ask::New => break Err(Reason::Closed),
+                // From there it goes down to the last one, without a step out of the tree.
+                Err(_) => break self.stand_nested(&levels, &left, deadline, ask, meanwhile),
             }
+        };
+        match taken {
+            Ok(()) => self.note_taken(many),
+            Err(_) => levels[left.get()..].iter().for_each(|engine| {
+                self.carry_out(self.gate.give_below(engine));
+            }),
         }
-        self.note_taken(many);
-        Ok(())
+        taken
     }
 
+    /// Waits in the line of the last one that is left, and from there on down.
     fn stand_nested(
         self: &Arc<Self>,
+        levels: &[&Arc<Self>],
+        left: &Cell<usize>,
         deadline: Option<Instant>,
         ask: Ask,
-        meanwhile: &mut Option<impl FnOnce()>,
+        meanwhile: impl FnOnce(),
     ) -> Result<(), Reason> {
         with_parker(|parker| {
-            let came_ns = self.waits.now_ns();
-            let arrived = self.gate.arrive_nested(self, &parker.unparker(), ask, came_ns);
+            let (signal, came_ns) = (parker.unparker(), self.waits.now_ns());
+            let top = levels[left.get() - 1];
+            let arrived = self.gate.arrive_nested(top, self, &signal, ask, came_ns);
             let Some((ticket, errand)) = arrived else {
                 return Err(Reason::Closed);
             };
             self.carry_out(errand);
-            if let Some(meanwhile) = meanwhile.take() {
-                meanwhile();
-            }
-            let look = |leave| self.gate.turn_nested(self, ticket, leave);
+            meanwhile();
+            let place = Cell::new(ticket);
+            let look =
+                |leave| match self.gate.turn_nested(levels[left.get() - 1], place.get(), leave) {
+                    Step::Turn(turn) => turn,
+                    Step::Down(ticket, errand) => {
+                        left.set(left.get() - 1);
+                        place.set(ticket);
+                        Turn::Sent(errand)
+                    }
+                };
             self.wait_for_turn(parker, deadline, look).map(drop)
         })
     }
 
-    /// As [`join_queued`](Self::join_queued), ahead of the queue. It waits for a permit, not for the task, which may
-    /// have been started by another thread when the permit comes: that permit is then the first to be free.
+    /// As [`join_queued`](Self::join_queued), ahead of the queue. It waits for the permits as long as the task is in
+    /// the queue.
     pub(super) fn join_nested(
         self: &Arc<Self>,
         ticket: Ticket,
@@ -105,9 +120,9 @@ impl Engine {
             return Ok(());
         }
         let levels = self.levels_to_run();
-        match self.wait_nested(levels, deadline, Ask::Accepted, || {}) {
+        match self.wait_nested(levels, deadline, Ask::Task(ticket), || {}) {
             Ok(()) => self.run_queued(ticket, Kind::Joined, levels),
-            // It was taken out by a shutdown, like this thread.
+            // It is somebody else's, or was taken out by a shutdown, like this thread.
             Err(Reason::Closed) => {}
             Err(reason) => return Err(reason),
         }

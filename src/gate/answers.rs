@@ -59,13 +59,13 @@ pub(crate) enum Claim<T: Work> {
     Nothing,
 }
 
-/// What a nested waiter wants a permit for.
+/// What a nested waiter wants permits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// New work, which a closed child refuses.
     New,
-    /// Work that was accepted.
-    Accepted,
+    /// The child's task at this place, as long as nobody else has it.
+    Task(Ticket),
 }
 
 /// What a worker has in hand: a task, which is moved here from its place in the line and run where it is.
@@ -140,6 +140,15 @@ pub(crate) enum Turn<T> {
     Gone,
 }
 
+/// What one look of a nested waiter found.
+#[derive(Debug)]
+pub(crate) enum Step<T> {
+    /// What any waiter can find; `Gone` also where the task that he joins is somebody else's.
+    Turn(Turn<T>),
+    /// The permit is his, and this is his place in the line of the level below.
+    Down(Ticket, Errand),
+}
+
 /// Numbers kept under the line's lock.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Tally {
@@ -158,4 +167,11 @@ pub(crate) struct GateStats {
     pub(crate) tasks: usize,
     pub(crate) waiters: usize,
     pub(crate) tally: Tally,
+}
+
+impl GateStats {
+    /// With so many tasks and threads more.
+    pub(super) fn and(self, (tasks, waiters): (usize, usize)) -> Self {
+        Self { tasks: self.tasks + tasks, waiters: self.waiters + waiters, ..self }
+    }
 }

@@ -69,7 +69,7 @@ impl Level {
     }
 }
 
-/// A child with something in its line, or with such a child below it.
+/// A child with something in its line, or with such a child below it, or that somebody waits for further up.
 pub(super) struct Node<T: Work> {
     pub(super) kin: T::Kin,
     /// `None`: the root.
@@ -79,6 +79,8 @@ pub(super) struct Node<T: Work> {
     pub(super) place: Option<Ticket>,
     /// Nodes right below.
     pub(super) kids: usize,
+    /// Nested waiters who have it for their [`Aim`](crate::line::Aim), wherever they stand.
+    pub(super) pins: usize,
 }
 
 impl<T: Work> Node<T> {
@@ -156,7 +158,8 @@ impl<T: Work> Below<T> {
     }
 
     fn insert(&mut self, kin: &T::Kin, kids: usize) -> Index {
-        let node = Node { kin: kin.clone(), parent: None, line: Line::new(), place: None, kids };
+        let node =
+            Node { kin: kin.clone(), parent: None, line: Line::new(), place: None, kids, pins: 0 };
         let at = match self.vacant.pop() {
             Some(at) => {
                 self.nodes[at as usize] = Some(node);
@@ -178,7 +181,7 @@ impl<T: Work> Below<T> {
         let mut any = false;
         while let Some(at) = next {
             let node = self.node(at);
-            if node.line.len() > 0 || node.kids > 0 {
+            if node.line.len() > 0 || node.kids > 0 || node.pins > 0 {
                 break;
             }
             debug_assert!(node.place.is_none());
@@ -202,8 +205,31 @@ impl<T: Work> Below<T> {
         Some(node)
     }
 
-    /// Takes out the nodes of `top` and of all that are below it; those of all children with `None`.
-    pub(super) fn remove_all(&mut self, top: Option<Index>) -> Vec<Node<T>> {
+    /// `at` is `top` or below it.
+    pub(super) fn is_below(&mut self, at: Index, top: Index) -> bool {
+        let mut next = Some(at);
+        while let Some(at) = next {
+            if at == top {
+                return true;
+            }
+            next = self.node(at).parent;
+        }
+        false
+    }
+
+    /// The node right below `from` on the way to `to`, which is below it.
+    pub(super) fn step_down(&mut self, from: Index, to: Index) -> Index {
+        let mut next = to;
+        loop {
+            match self.node(next).parent {
+                Some(above) if above != from => next = above,
+                _ => return next,
+            }
+        }
+    }
+
+    /// The nodes of `top` and of all that are below it; those of all children with `None`.
+    fn all_below(&mut self, top: Option<Index>) -> Vec<Index> {
         let mut is_below: Vec<Option<bool>> = vec![top.is_none().then_some(true); self.nodes.len()];
         if let Some(top) = top {
             is_below[top.0 as usize] = Some(true);
@@ -221,9 +247,26 @@ impl<T: Work> Below<T> {
             };
             path.drain(..).for_each(|at| is_below[at.0 as usize] = Some(answer));
         }
-        let above = top.and_then(|top| self.node(top).parent);
         let chosen = (0..is_below.len()).filter(|&at| is_below[at] == Some(true));
-        let chosen: Vec<_> = chosen.map(|at| Index(at as u32)).collect();
+        let chosen = chosen.filter(|&at| self.nodes[at].is_some());
+        chosen.map(|at| Index(at as u32)).collect()
+    }
+
+    /// How many tasks and how many threads wait below `top`, itself left out; below the root with `None`.
+    pub(super) fn count_waiting(&mut self, top: Option<Index>) -> (usize, usize) {
+        let (mut tasks, mut waiters) = (0, 0);
+        for at in self.all_below(top).into_iter().filter(|&at| Some(at) != top) {
+            let line = &self.node(at).line;
+            tasks += line.tasks();
+            waiters += line.waiters();
+        }
+        (tasks, waiters)
+    }
+
+    /// Takes out the nodes of `top` and of all that are below it; those of all children with `None`.
+    pub(super) fn remove_all(&mut self, top: Option<Index>) -> Vec<Node<T>> {
+        let above = top.and_then(|top| self.node(top).parent);
+        let chosen = self.all_below(top);
         let removed = chosen.into_iter().filter_map(|at| self.remove(at)).collect();
         if let Some(above) = above {
             self.node(above).kids -= 1;

@@ -20,7 +20,8 @@
 //!
 //! *Nested waiters.* A thread inside of a task of the parent waits for the child's permit alone, at the front of the
 //! child's line. Who stands behind may need the very permit that this thread holds. The child's token goes to him
-//! directly, and the child leaves its parent's line for as long.
+//! directly, and the child leaves its parent's line for as long. Where his aim is further down he goes from line to
+//! line: see [`super::nested`].
 #![forbid(unsafe_code)]
 
 use super::below::Kin;
@@ -32,10 +33,17 @@ use crate::sync::MutexGuard;
 impl<T: Work, L: Ledger> Gate<T, L> {
     /// The caller has the token of a child: it goes where it belongs. Says what that makes of the root's token.
     pub(super) fn attend(&self, inner: &mut Inner<T>, kin: &T::Kin) -> Duty {
-        let Some(mut at) = inner.below.find(kin) else {
-            kin.level().word.stand_down();
-            return Duty::Nothing;
-        };
+        match inner.below.find(kin) {
+            Some(at) => self.attend_at(inner, at),
+            None => {
+                kin.level().word.stand_down();
+                Duty::Nothing
+            }
+        }
+    }
+
+    /// As [`attend`](Self::attend), of a child that is in the tree.
+    pub(super) fn attend_at(&self, inner: &mut Inner<T>, mut at: Index) -> Duty {
         loop {
             let node = inner.below.node(at);
             match node.line.head() {
@@ -43,7 +51,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
                     node.word().stand_down();
                     return Duty::Nothing;
                 }
-                Some((_, Entry::Nested(waiting))) => {
+                Some((_, Entry::Nested(waiting, _))) => {
                     waiting.has_token = true;
                     waiting.signal.unpark();
                     return Duty::Nothing;
@@ -156,6 +164,8 @@ impl<T: Work, L: Ledger> Gate<T, L> {
     pub(super) fn commit(&self, inner: &mut Inner<T>, end: Index) -> (T::Kin, Entry<T>, u64) {
         let node = inner.below.node(end);
         let kin = node.kin.clone();
+        // Who waits for it in front of it, or further up, keeps it from being first.
+        debug_assert_eq!(node.pins, 0, "a nested waiter was overtaken");
         let Some((entry, came_ns)) = node.line.pop() else {
             unreachable!("the end of the chain was looked at under the same lock");
         };

@@ -273,6 +273,9 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         if let Some(book) = book {
             kin.counters().book(book, 1);
         }
+        if inner.below.node(at).pins > 0 {
+            inner.tell_nested(at, ticket);
+        }
         let had_token = entry.waiting().is_some_and(|waiting| waiting.has_token);
         // Another joiner, whose place this was, has to look.
         let joiner = entry.waiting().map(|waiting| waiting.signal.clone());
@@ -285,9 +288,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
 
     /// The entry is still in the child's line.
     pub(crate) fn is_queued_below(&self, kin: &T::Kin, ticket: Ticket) -> bool {
-        let mut inner = self.inner.lock();
-        let at = inner.below.find(kin);
-        at.is_some_and(|at| inner.below.node(at).line.get(ticket).is_some())
+        self.inner.lock().find_task(kin, ticket).is_some()
     }
 }
 

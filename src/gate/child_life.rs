@@ -34,7 +34,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         drop(inner);
     }
 
-    /// Closes the child, and empties its line and those below it.
+    /// Closes the child, and empties its line and those below it; who waits further up for one of these goes too.
     pub(crate) fn close_and_take_below(&self, kin: &T::Kin) -> (Vec<TakenOut<T>>, Errand) {
         let mut inner = self.inner.lock();
         kin.level().word.close();
@@ -43,7 +43,13 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         let mut duty = Duty::Nothing;
         if let Some(at) = inner.below.find(kin) {
             let parent = inner.below.node(at).parent;
+            let tokens = self.turn_away(&mut inner, at, &mut signals);
             self.empty(&mut inner, Some(at), &mut tasks, &mut signals, &mut duty);
+            for at in tokens {
+                if self.attend_at(&mut inner, at) == Duty::Attend {
+                    duty = Duty::Attend;
+                }
+            }
             if let Some(parent) = parent {
                 self.leave_below(&mut inner, parent);
             }
@@ -77,7 +83,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
             let mut ends = node.place.is_some();
             let before = tasks.len();
             while let Some((mut entry, _)) = node.line.pop() {
-                let nested = matches!(entry, crate::line::Entry::Nested(_));
+                let nested = matches!(entry, crate::line::Entry::Nested(..));
                 if let Some(waiting) = entry.waiting() {
                     if waiting.has_token && nested {
                         ends = true;
@@ -118,7 +124,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
                 return Ok(());
             }
             if deadline.is_some_and(|at| at <= Instant::now()) {
-                return Err(self.count_below(&mut inner, kin));
+                return Err(self.count_left_below(&mut inner, kin));
             }
             inner = self.quiet.wait_until(inner, deadline);
         }
@@ -127,6 +133,19 @@ impl<T: Work, L: Ledger> Gate<T, L> {
     /// The child in numbers.
     pub(crate) fn stats_below(&self, kin: &T::Kin) -> GateStats {
         self.count_below(&mut self.inner.lock(), kin)
+    }
+
+    /// The same with what waits further down, which a drain waits for too.
+    pub(crate) fn left_below(&self, kin: &T::Kin) -> GateStats {
+        self.count_left_below(&mut self.inner.lock(), kin)
+    }
+
+    fn count_left_below(&self, inner: &mut Inner<T>, kin: &T::Kin) -> GateStats {
+        let left = self.count_below(inner, kin);
+        match inner.below.find(kin) {
+            Some(at) => left.and(inner.below.count_waiting(Some(at))),
+            None => left,
+        }
     }
 
     fn count_below(&self, inner: &mut Inner<T>, kin: &T::Kin) -> GateStats {

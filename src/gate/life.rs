@@ -106,7 +106,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
                 return Ok(());
             }
             if deadline.is_some_and(|at| at <= Instant::now()) {
-                return Err(self.count(&inner));
+                return Err(self.count_left(&mut inner));
             }
             inner = self.quiet.wait_until(inner, deadline);
         }
@@ -115,6 +115,15 @@ impl<T: Work, L: Ledger> Gate<T, L> {
     /// The gate in numbers.
     pub(crate) fn stats(&self) -> GateStats {
         self.count(&self.inner.lock())
+    }
+
+    /// The same with what waits in children, which a drain waits for too.
+    pub(crate) fn left(&self) -> GateStats {
+        self.count_left(&mut self.inner.lock())
+    }
+
+    fn count_left(&self, inner: &mut Inner<T>) -> GateStats {
+        self.count(inner).and(inner.below.count_waiting(None))
     }
 
     fn count(&self, inner: &Inner<T>) -> GateStats {

@@ -30,8 +30,8 @@ mod many;
 mod nested;
 
 pub(crate) use answers::{
-    Arrival, Ask, Claim, Errand, GateStats, Grant, Hand, Ledger, NotQueued, Onward, Tally, Turn,
-    Work,
+    Arrival, Ask, Claim, Errand, GateStats, Grant, Hand, Ledger, NotQueued, Onward, Step, Tally,
+    Turn, Work,
 };
 pub(crate) use below::{Kin, Level};
 pub(crate) use child_life::TakenOut;

@@ -55,6 +55,10 @@ fn draining_a_parent_waits_for_what_is_below() {
         let (sent, ran) = (low.spawn(|| 1).unwrap(), paused.spawn(|| 2).unwrap());
         let unfinished = top.drain(Duration::from_millis(1)).unwrap_err();
         assert_eq!((unfinished.reason(), unfinished.active), (Reason::TimedOut, 0));
+        assert_eq!(unfinished.queued, 2, "those below are left too");
+        assert_eq!(paused.drain(Duration::ZERO).unwrap_err().queued, 2);
+        assert_eq!(low.drain(Duration::ZERO).unwrap_err().queued, 1);
+        assert_eq!((top.stats().queued, paused.stats().queued), (0, 1), "each counts its own");
         paused.set_limit(1).unwrap();
         top.drain(HANG).unwrap();
         assert!(sent.is_finished() && ran.is_finished());

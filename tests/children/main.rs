@@ -12,6 +12,7 @@ mod stress;
 mod stripes;
 #[path = "../support/mod.rs"]
 mod support;
+mod waiting;
 
 use work_permit::{Executor, Pool};
 

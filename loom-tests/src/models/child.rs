@@ -9,13 +9,15 @@
 use super::Floor;
 use super::yard::{Job, Out};
 use crate::counters::{Books, Counters};
-use crate::gate::{Ask, Claim, Errand, Gate, Hand, Kin, Ledger, Level, NotQueued, Onward, Turn};
+use crate::gate::{
+    Ask, Claim, Errand, Gate, Hand, Kin, Ledger, Level, NotQueued, Onward, Step, Turn,
+};
 use crate::line::Ticket;
 use crate::sync::Parker;
 use crate::{Size, model};
 use loom::thread;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 /// Most jobs in a model.
 const JOBS: usize = 4;
@@ -26,11 +28,11 @@ pub(crate) struct Kid {
     level: Level,
     counters: Counters,
     parent: Option<Arc<Kid>>,
-    floor: Floor,
+    pub(super) floor: Floor,
 }
 
 impl Kid {
-    fn new(limit: usize, overtakes: u16, parent: Option<&Arc<Kid>>) -> Arc<Self> {
+    pub(super) fn new(limit: usize, overtakes: u16, parent: Option<&Arc<Kid>>) -> Arc<Self> {
         Arc::new(Self {
             level: Level::new(limit, overtakes, JOBS),
             counters: Counters::of_child(),
@@ -56,7 +58,7 @@ impl Kin for Arc<Kid> {
 
 /// Lines that owe a thread for their tasks.
 #[derive(Debug, Default, Clone)]
-struct Debts(Arc<AtomicUsize>);
+pub(super) struct Debts(Arc<AtomicUsize>);
 
 impl Ledger for Debts {
     fn owe(&self) -> bool {
@@ -70,48 +72,53 @@ impl Ledger for Debts {
 }
 
 /// A root with two strands and one below the second.
-struct Tree {
-    gate: Gate<Job, Debts>,
+pub(super) struct Tree {
+    pub(super) gate: Gate<Job, Debts>,
     debts: Debts,
     /// What runs under the root's permits.
-    floor: Floor,
-    a: Arc<Kid>,
-    b: Arc<Kid>,
-    deep: Arc<Kid>,
+    pub(super) floor: Floor,
+    pub(super) a: Arc<Kid>,
+    pub(super) b: Arc<Kid>,
+    pub(super) deep: Arc<Kid>,
     ends: [AtomicUsize; JOBS],
+    /// The jobs that have ended, in this order.
+    order: Mutex<Vec<Job>>,
     /// Workers go on under their permit (T6), as long as they may.
     goes_on: bool,
 }
 
 impl Tree {
     /// With `taken` of the root's permits in the hands of the model.
-    fn new(limit: usize, taken: usize) -> Arc<Self> {
+    pub(super) fn new(limit: usize, taken: usize) -> Arc<Self> {
         Self::build(limit, taken, false, Kid::new(1, 0, None))
     }
 
     /// With another first child.
-    fn with(limit: usize, taken: usize, a: Arc<Kid>) -> Arc<Self> {
+    pub(super) fn with(limit: usize, taken: usize, a: Arc<Kid>) -> Arc<Self> {
         Self::build(limit, taken, false, a)
     }
 
-    fn build(limit: usize, taken: usize, goes_on: bool, a: Arc<Kid>) -> Arc<Self> {
+    pub(super) fn build(limit: usize, taken: usize, goes_on: bool, a: Arc<Kid>) -> Arc<Self> {
         let debts = Debts::default();
         let gate = Gate::new(limit, 0, JOBS, debts.clone());
         (0..taken).for_each(|_| _ = gate.try_take().unwrap());
         let b = Kid::new(1, 0, None);
         let deep = Kid::new(1, 0, Some(&b));
         let floor = Floor::new(limit.max(1));
-        let ends = Default::default();
-        Arc::new(Self { gate, debts, floor, a, b, deep, ends, goes_on })
+        let (ends, order) = Default::default();
+        Arc::new(Self { gate, debts, floor, a, b, deep, ends, order, goes_on })
     }
 
-    fn beside(self: &Arc<Self>, f: impl FnOnce(&Tree) + 'static) -> thread::JoinHandle<()> {
+    pub(super) fn beside(
+        self: &Arc<Self>,
+        f: impl FnOnce(&Tree) + 'static,
+    ) -> thread::JoinHandle<()> {
         let tree = Arc::clone(self);
         thread::spawn(move || f(&tree))
     }
 
     /// Runs under a permit of each level.
-    fn body(&self, kid: Option<&Arc<Kid>>) {
+    pub(super) fn body(&self, kid: Option<&Arc<Kid>>) {
         match kid {
             None => self.floor.body(),
             Some(kid) => {
@@ -121,7 +128,7 @@ impl Tree {
         }
     }
 
-    fn carry_out(&self, errand: Errand) {
+    pub(super) fn carry_out(&self, errand: Errand) {
         if errand == Errand::SendWorker {
             self.work();
         }
@@ -169,8 +176,9 @@ impl Tree {
         }
     }
 
-    fn end(&self, job: Job) {
+    pub(super) fn end(&self, job: Job) {
         self.ends[job].fetch_add(1, Relaxed);
+        self.order.lock().unwrap().push(job);
     }
 
     fn give_children(&self, kid: Option<&Arc<Kid>>) {
@@ -182,13 +190,13 @@ impl Tree {
     }
 
     /// The permit of this child and of each level above it.
-    fn give(&self, kid: &Arc<Kid>) {
+    pub(super) fn give(&self, kid: &Arc<Kid>) {
         self.give_children(Some(kid));
         self.carry_out(self.gate.give());
     }
 
     /// Takes a permit of each level, the child's first. Gives back what it has when one is not to be had.
-    fn try_take(&self, kid: &Arc<Kid>) -> bool {
+    pub(super) fn try_take(&self, kid: &Arc<Kid>) -> bool {
         let mut taken = Vec::new();
         let mut next = Some(kid);
         while let Some(kid) = next {
@@ -206,7 +214,7 @@ impl Tree {
     }
 
     /// Runs here if a permit of each level is free. Says whether it was.
-    fn try_run(&self, kid: &Arc<Kid>) -> bool {
+    pub(super) fn try_run(&self, kid: &Arc<Kid>) -> bool {
         let taken = self.try_take(kid);
         if taken {
             self.body(Some(kid));
@@ -215,12 +223,12 @@ impl Tree {
         taken
     }
 
-    fn run_root_and_give(&self) {
+    pub(super) fn run_root_and_give(&self) {
         self.floor.body();
         self.carry_out(self.gate.give());
     }
 
-    fn push(&self, kid: &Arc<Kid>, job: Job) -> Result<Ticket, NotQueued> {
+    pub(super) fn push(&self, kid: &Arc<Kid>, job: Job) -> Result<Ticket, NotQueued> {
         let (ticket, errand) = self.gate.push_below(kid, job, 0).map_err(|(_, why)| why)?;
         self.carry_out(errand);
         Ok(ticket)
@@ -236,7 +244,7 @@ impl Tree {
         self.turns(kid, &parker, ticket, leave)
     }
 
-    fn join(&self, kid: &Arc<Kid>, ticket: Ticket, leave: bool) -> Out {
+    pub(super) fn join(&self, kid: &Arc<Kid>, ticket: Ticket, leave: bool) -> Out {
         let parker = Parker::new();
         if !self.gate.join_below(kid, ticket, &parker.unparker()) {
             return Out::Gone;
@@ -265,45 +273,84 @@ impl Tree {
         }
     }
 
-    /// A thread that has the root's permit waits for that of a child of the root, runs, and gives both back.
-    fn run_nested(&self, kid: &Arc<Kid>, leave: bool) -> Out {
-        let out = self.stand_nested(kid, leave);
+    /// A thread that has the root's permit takes or waits for those of a child and of the levels between, runs, and
+    /// gives all back. With `task` it does so to run this job.
+    pub(super) fn run_nested(&self, kid: &Arc<Kid>, task: Option<Ticket>, leave: bool) -> Out {
+        let out = self.wait_nested(kid, task, leave);
         if out == Out::Ran {
-            kid.floor.body();
-            self.carry_out(self.gate.give_below(kid));
+            let removed = task.map(|task| self.gate.remove_below(kid, task, None));
+            if let Some((job, _, errand)) = removed.flatten() {
+                self.carry_out(errand);
+                self.end(job);
+            }
+            self.body_below_root(kid);
+            self.give_children(Some(kid));
         }
         self.run_root_and_give();
         out
     }
 
-    fn stand_nested(&self, kid: &Arc<Kid>, leave: bool) -> Out {
-        if self.gate.try_take_below(kid).is_ok() {
-            return Out::Ran;
+    fn body_below_root(&self, kid: &Arc<Kid>) {
+        let kids = std::iter::successors(Some(kid), |kid| kid.parent.as_ref());
+        kids.for_each(|kid| kid.floor.body());
+    }
+
+    /// As the engine does it.
+    fn wait_nested(&self, kid: &Arc<Kid>, task: Option<Ticket>, leave: bool) -> Out {
+        if task.is_some_and(|task| !self.gate.is_queued_below(kid, task)) {
+            return Out::Gone;
         }
+        let levels: Vec<_> = std::iter::successors(Some(kid), |kid| kid.parent.as_ref()).collect();
+        let mut left = levels.len();
+        while left > 0 && self.gate.try_take_below(levels[left - 1]).is_ok() {
+            left -= 1;
+        }
+        let out = match left {
+            0 => Out::Ran,
+            _ => self.stand_nested(&levels, &mut left, task, leave),
+        };
+        if out != Out::Ran {
+            levels[left..].iter().for_each(|kid| self.carry_out(self.gate.give_below(kid)));
+        }
+        out
+    }
+
+    fn stand_nested(
+        &self,
+        levels: &[&Arc<Kid>],
+        left: &mut usize,
+        task: Option<Ticket>,
+        leave: bool,
+    ) -> Out {
         let parker = Parker::new();
-        let arrived = self.gate.arrive_nested(kid, &parker.unparker(), Ask::New, 0);
-        let Some((ticket, errand)) = arrived else {
+        let (signal, ask) = (parker.unparker(), task.map_or(Ask::New, Ask::Task));
+        let arrived = self.gate.arrive_nested(levels[*left - 1], levels[0], &signal, ask, 0);
+        let Some((mut ticket, errand)) = arrived else {
             return Out::Gone;
         };
         self.carry_out(errand);
         loop {
-            match self.gate.turn_nested(kid, ticket, leave) {
-                Turn::Granted { errand, .. } => {
+            match self.gate.turn_nested(levels[*left - 1], ticket, leave) {
+                Step::Down(next, errand) => {
+                    (*left, ticket) = (*left - 1, next);
+                    self.carry_out(errand);
+                }
+                Step::Turn(Turn::Granted { errand, .. }) => {
                     self.carry_out(errand);
                     return Out::Ran;
                 }
-                Turn::Wait => parker.park_until(None),
-                Turn::Sent(errand) => self.carry_out(errand),
-                Turn::Left(errand) => {
+                Step::Turn(Turn::Wait) => parker.park_until(None),
+                Step::Turn(Turn::Sent(errand)) => self.carry_out(errand),
+                Step::Turn(Turn::Left(errand)) => {
                     self.carry_out(errand);
                     return Out::Left;
                 }
-                Turn::Gone => return Out::Gone,
+                Step::Turn(Turn::Gone) => return Out::Gone,
             }
         }
     }
 
-    fn cancel(&self, kid: &Arc<Kid>, ticket: Ticket) -> bool {
+    pub(super) fn cancel(&self, kid: &Arc<Kid>, ticket: Ticket) -> bool {
         let Some((job, _, errand)) = self.gate.remove_below(kid, ticket, Some(Books::Cancelled))
         else {
             return false;
@@ -317,8 +364,13 @@ impl Tree {
         [&self.a, &self.b, &self.deep]
     }
 
+    /// The jobs in the order in which they ended.
+    pub(super) fn order(&self) -> Vec<Job> {
+        self.order.lock().unwrap().clone()
+    }
+
     /// Jobs of all children have ended once, every permit is back and nobody waits.
-    fn assert_quiet(&self, jobs: usize) {
+    pub(super) fn assert_quiet(&self, jobs: usize) {
         for kid in self.kids() {
             let stats = self.gate.stats_below(kid);
             assert_eq!((stats.free, stats.taken), (stats.limit, 0), "G6: {stats:?}");
@@ -334,7 +386,7 @@ impl Tree {
     }
 
     /// As [`assert_quiet`](Self::assert_quiet), and no token is left over at any level: the next job makes one.
-    fn assert_as_new(&self, jobs: usize) {
+    pub(super) fn assert_as_new(&self, jobs: usize) {
         self.assert_quiet(jobs);
         for (n, kid) in [&self.a, &self.deep].into_iter().enumerate() {
             if jobs + n >= JOBS {
@@ -580,92 +632,6 @@ fn deep_waiter_races_middle_push() {
         let tree = Tree::new(1, 0);
         let other = tree.beside(|tree| _ = tree.push(&tree.b, 0).unwrap());
         assert_eq!(tree.stand(&tree.deep, false), Out::Ran);
-        other.join().unwrap();
-        tree.assert_as_new(1);
-    });
-}
-
-/// A thread with the root's only permit waits for the strand, whose head needs that very permit.
-#[test]
-fn nested_waiter_races_push() {
-    model("nested_waiter_races_push", Size::Wide, 580..=1_400, || {
-        let tree = Tree::new(1, 1);
-        let other = tree.beside(|tree| _ = tree.push(&tree.a, 0).unwrap());
-        assert_eq!(tree.run_nested(&tree.a, false), Out::Ran);
-        other.join().unwrap();
-        tree.assert_as_new(1);
-    });
-}
-
-/// A nested waiter, the strand's permit that comes back, and the task that has stood there before.
-#[test]
-fn nested_waiter_races_strand_give() {
-    model("nested_waiter_races_strand_give", Size::Wide, 6_600..=16_000, || {
-        let tree = Tree::new(2, 1);
-        assert!(tree.try_take(&tree.a));
-        tree.push(&tree.a, 0).unwrap();
-        let holder = tree.beside(|tree| {
-            tree.body(Some(&tree.a));
-            tree.give(&tree.a);
-        });
-        assert_eq!(tree.run_nested(&tree.a, false), Out::Ran);
-        holder.join().unwrap();
-        tree.assert_as_new(1);
-    });
-}
-
-/// A nested waiter leaves as the strand's permit comes back to him: the task behind him runs.
-#[test]
-fn nested_waiter_leaves_as_strand_gives() {
-    model("nested_waiter_leaves_as_strand_gives", Size::Wide, 6_300..=15_000, || {
-        let tree = Tree::new(2, 1);
-        assert!(tree.try_take(&tree.a));
-        tree.push(&tree.a, 0).unwrap();
-        let holder = tree.beside(|tree| {
-            tree.body(Some(&tree.a));
-            tree.give(&tree.a);
-        });
-        tree.run_nested(&tree.a, true);
-        holder.join().unwrap();
-        tree.assert_as_new(1);
-    });
-}
-
-/// Two nested waiters of one strand: one after the other.
-#[test]
-fn nested_waiter_races_nested_waiter() {
-    model("nested_waiter_races_nested_waiter", Size::Wide, 1_400..=3_300, || {
-        let tree = Tree::new(2, 2);
-        let other = tree.beside(|tree| assert_eq!(tree.run_nested(&tree.a, false), Out::Ran));
-        assert_eq!(tree.run_nested(&tree.a, false), Out::Ran);
-        other.join().unwrap();
-        tree.assert_as_new(0);
-    });
-}
-
-/// Two threads with permits of the root: one overtakes what is queued at the child, the other waits there, although the
-/// child's token was in the root's line.
-#[test]
-fn nested_waiter_races_overtaker() {
-    model("nested_waiter_races_overtaker", Size::Wide, 17_000..=42_000, || {
-        let tree = Tree::with(2, 2, Kid::new(1, 1, None));
-        tree.push(&tree.a, 0).unwrap();
-        let other = tree.beside(|tree| assert_eq!(tree.run_nested(&tree.a, false), Out::Ran));
-        assert_eq!(tree.run_nested(&tree.a, false), Out::Ran);
-        other.join().unwrap();
-        tree.assert_as_new(1);
-    });
-}
-
-/// A child gets two permits at once: the nested waiter takes one and sees that the task behind him gets the other.
-#[test]
-fn nested_waiter_races_raise_to_two() {
-    model("nested_waiter_races_raise_to_two", Size::Wide, 1_900..=4_600, || {
-        let tree = Tree::with(2, 1, Kid::new(2, 0, None));
-        tree.carry_out(tree.gate.set_limit_below(&tree.a, 0));
-        tree.push(&tree.a, 0).unwrap();
-        let other = tree.beside(|tree| tree.carry_out(tree.gate.set_limit_below(&tree.a, 2)));
-        assert_eq!(tree.run_nested(&tree.a, false), Out::Ran);
         other.join().unwrap();
         tree.assert_as_new(1);
     });

@@ -14,22 +14,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A house whose executor has strands.
-struct Strands {
+pub(super) struct Strands {
     house: House,
-    strand: Executor,
+    pub(super) strand: Executor,
     /// What runs on the strand.
     floor: Arc<Floor>,
 }
 
 impl Strands {
-    fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize) -> Self {
         let house = House::new(1, limit, limit);
         let strand = house.exec.strand("strand").build().unwrap();
         Self { house, strand, floor: Arc::new(Floor::new(1)) }
     }
 
     /// A task of the strand, which says how many ran there before it.
-    fn task(&self) -> impl FnOnce() -> usize + Send + 'static {
+    pub(super) fn task(&self) -> impl FnOnce() -> usize + Send + 'static {
         let floor = Arc::clone(&self.floor);
         move || {
             let before = floor.ran();
@@ -39,7 +39,7 @@ impl Strands {
     }
 
     /// All permits are back at both levels, and what the strand accepted has ended.
-    fn close(self) {
+    pub(super) fn close(self) {
         let Self { house, strand, floor } = self;
         house.pool.shutdown(Duration::MAX).unwrap();
         for exec in [&house.exec, &strand] {

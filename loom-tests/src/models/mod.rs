@@ -6,6 +6,8 @@
 
 mod child;
 mod child_engine;
+mod child_nested;
+mod child_order;
 mod executor;
 mod executor_lease;
 mod gate;

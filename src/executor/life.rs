@@ -163,7 +163,8 @@ impl Executor {
     }
 
     /// Closes, and takes the queued tasks out, oldest first: each can be run or dropped. What runs goes on;
-    /// waiting threads get [`Reason::Closed`](crate::Reason::Closed).
+    /// waiting threads get [`Reason::Closed`](crate::Reason::Closed). With children the executor's own come first, then
+    /// those of one child after the other; [`Unrun::executor_name`](crate::Unrun::executor_name) tells whose each is.
     ///
     /// Tasks that borrow never come out. Those of a [`scope`](Self::scope) end before this returns, their closures
     /// dropped, as [`JoinError::Closed`](crate::JoinError::Closed); those of [`run_all`](Self::run_all) go back to

@@ -8,7 +8,7 @@ use crate::counters::Kind;
 use crate::error::Reason;
 use crate::gate::{Ask, Step, Turn};
 use crate::line::Ticket;
-use crate::permits::state::{Refusal, Take};
+use crate::permits::state::Refusal;
 use crate::sync::{Arc, with_parker};
 use std::cell::Cell;
 use std::time::Instant;
@@ -42,8 +42,8 @@ impl Engine {
         self.wait_nested(levels, deadline, Ask::New, meanwhile)
     }
 
-    /// Takes the permits of so many levels, the highest first. While it waits for one it keeps those above, as it does
-    /// with those of the task around it: all who do so wait in this order.
+    /// Takes the permits of so many levels, all or none: it keeps those of the task around it while it waits, and no
+    /// others.
     fn wait_nested(
         self: &Arc<Self>,
         many: usize,
@@ -51,62 +51,33 @@ impl Engine {
         ask: Ask,
         meanwhile: impl FnOnce(),
     ) -> Result<(), Reason> {
-        let levels: Vec<_> = self.levels(many).collect();
-        // So many are still to be taken, the lowest ones.
-        let left = Cell::new(levels.len());
-        let taken = loop {
-            let Some(at) = left.get().checked_sub(1) else { break Ok(()) };
-            match self.gate.try_take_below(levels[at]) {
-                Ok(how) => {
-                    left.set(at);
-                    if how == Take::Overtook {
-                        levels[at].counters.overtook();
-                    }
-                }
-                Err(Refusal::Closed) if ask == Ask::New => break Err(Reason::Closed),
-                // From there it goes down to the last one, without a step out of the tree.
-                Err(_) => break self.stand_nested(&levels, &left, deadline, ask, meanwhile),
-            }
-        };
-        match taken {
-            Ok(()) => self.note_taken(many),
-            Err(_) => levels[left.get()..].iter().for_each(|engine| {
-                self.carry_out(self.gate.give_below(engine));
-            }),
+        match self.take_levels(many) {
+            Ok(()) => return Ok(()),
+            Err(Refusal::Closed) if ask == Ask::New => return Err(Reason::Closed),
+            Err(_) => {}
         }
-        taken
-    }
-
-    /// Waits in the line of the last one that is left, and from there on down.
-    fn stand_nested(
-        self: &Arc<Self>,
-        levels: &[&Arc<Self>],
-        left: &Cell<usize>,
-        deadline: Option<Instant>,
-        ask: Ask,
-        meanwhile: impl FnOnce(),
-    ) -> Result<(), Reason> {
+        let levels: Vec<_> = self.levels(many).collect();
         with_parker(|parker| {
             let (signal, came_ns) = (parker.unparker(), self.waits.now_ns());
-            let top = levels[left.get() - 1];
-            let arrived = self.gate.arrive_nested(top, self, &signal, ask, came_ns);
-            let Some((ticket, errand)) = arrived else {
-                return Err(Reason::Closed);
-            };
+            let arrived = self.gate.arrive_nested(&levels, &signal, ask, came_ns);
+            let (ticket, errand) = arrived.ok_or(Reason::Closed)?;
             self.carry_out(errand);
             meanwhile();
-            let place = Cell::new(ticket);
-            let look =
-                |leave| match self.gate.turn_nested(levels[left.get() - 1], place.get(), leave) {
+            let place = Cell::new((0, ticket));
+            let look = |leave| {
+                let (at, ticket) = place.get();
+                match self.gate.turn_nested(&levels, at, ticket, leave) {
                     Step::Turn(turn) => turn,
-                    Step::Down(ticket, errand) => {
-                        left.set(left.get() - 1);
-                        place.set(ticket);
+                    Step::Moved(at, ticket, errand) => {
+                        place.set((at, ticket));
                         Turn::Sent(errand)
                     }
-                };
+                }
+            };
             self.wait_for_turn(parker, deadline, look).map(drop)
-        })
+        })?;
+        self.note_taken(many);
+        Ok(())
     }
 
     /// As [`join_queued`](Self::join_queued), ahead of the queue. It waits for the permits as long as the task is in

@@ -145,8 +145,8 @@ pub(crate) enum Turn<T> {
 pub(crate) enum Step<T> {
     /// What any waiter can find; `Gone` also where the task that he joins is somebody else's.
     Turn(Turn<T>),
-    /// The permit is his, and this is his place in the line of the level below.
-    Down(Ticket, Errand),
+    /// The level at this place has no permit for him: this is where he stands in its line.
+    Moved(usize, Ticket, Errand),
 }
 
 /// Numbers kept under the line's lock.

@@ -217,17 +217,6 @@ impl<T: Work> Below<T> {
         false
     }
 
-    /// The node right below `from` on the way to `to`, which is below it.
-    pub(super) fn step_down(&mut self, from: Index, to: Index) -> Index {
-        let mut next = to;
-        loop {
-            match self.node(next).parent {
-                Some(above) if above != from => next = above,
-                _ => return next,
-            }
-        }
-    }
-
     /// The nodes of `top` and of all that are below it; those of all children with `None`.
     fn all_below(&mut self, top: Option<Index>) -> Vec<Index> {
         let mut is_below: Vec<Option<bool>> = vec![top.is_none().then_some(true); self.nodes.len()];

@@ -20,8 +20,8 @@
 //!
 //! *Nested waiters.* A thread inside of a task of the parent waits for the child's permit alone, at the front of the
 //! child's line. Who stands behind may need the very permit that this thread holds. The child's token goes to him
-//! directly, and the child leaves its parent's line for as long. Where his aim is further down he goes from line to
-//! line: see [`super::nested`].
+//! directly, and the child leaves its parent's line for as long. Where he needs permits of several levels he gets all
+//! or none, too: see [`super::nested`].
 #![forbid(unsafe_code)]
 
 use super::below::Kin;

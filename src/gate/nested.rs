@@ -1,40 +1,43 @@
 //! Nested waiters: a thread that has the permits of the levels above waits for those of the levels below alone, at the
 //! front of their lines. See [`super::chain`].
 //!
-//! He takes the permits from the highest down, and stands in one line at a time. With the permit of one level he goes
-//! on to the line of the next in the same step, so from his arrival to his end he is somewhere in the tree. His [`Aim`]
-//! is the lowest level, which he keeps in the tree from afar (`pins`): who drains it waits for him, who shuts it down
-//! turns him away, and who takes the task out that he joins tells him, wherever he stands.
+//! *All or none.* He stands in one line at a time, with no permit of any of these levels in his hand. When that level
+//! has one for him he takes it with those of all others, or else none, and goes to the front of the line of the level
+//! where one is missing, in the same step: so from his arrival to his end he is somewhere in the tree, and nobody
+//! goes without a permit that he cannot use. He does not go ahead of another nested waiter who stands at such a level.
+//!
+//! His [`Aim`] is the lowest level, which he keeps in the tree from afar (`pins`): who drains it waits for him, who
+//! shuts it down turns him away, and who takes the task out that he joins tells him, wherever he stands.
 #![forbid(unsafe_code)]
 
 use super::below::Kin;
 use super::{Ask, Errand, Gate, Inner, Ledger, Step, Turn, Work};
 use crate::line::{Aim, Entry, Index, Ticket, Waiting};
-use crate::permits::state::{Duty, Serve};
+use crate::permits::state::Duty;
 use crate::sync::{MutexGuard, Unparker};
-use std::{mem, ptr};
+use std::mem;
 
 impl<T: Work, L: Ledger> Gate<T, L> {
-    /// Takes a place at the front of the line of `top`, behind others of the kind, to come to have the permits of
-    /// all levels down to `target`. `None`: one of these is closed itself, and this is new work; or the task is gone.
+    /// Takes a place at the front of the line of the lowest of `levels`, behind others of the kind, to come to have a
+    /// permit of each. `None`: one of these is closed itself, and this is new work; or the task is gone.
     pub(crate) fn arrive_nested(
         &self,
-        top: &T::Kin,
-        target: &T::Kin,
+        levels: &[&T::Kin],
         signal: &Unparker,
         ask: Ask,
         came_ns: u64,
     ) -> Option<(Ticket, Errand)> {
         let mut inner = self.inner.lock();
+        let target = levels[0];
         let aim = match ask {
-            Ask::New if is_closed_between(top, target) => return None,
+            Ask::New if levels.iter().any(|kin| kin.level().is_closed()) => return None,
             Ask::New => Aim { child: inner.below.enter(target), task: None },
             Ask::Task(task) => Aim { child: inner.find_task(target, task)?, task: Some(task) },
         };
         inner.below.node(aim.child).pins += 1;
-        let at = inner.below.enter(top);
         let waiting = Waiting { signal: signal.clone(), has_token: false };
-        let ticket = self.put_in_front(&mut inner, at, Entry::Nested(waiting, aim), came_ns);
+        let entry = Entry::Nested(waiting, aim);
+        let ticket = self.put_in_front(&mut inner, aim.child, entry, came_ns);
         let errand = self.pass_on_or_over(Duty::Nothing, &mut inner).end(inner);
         Some((ticket, errand))
     }
@@ -63,29 +66,40 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         ticket
     }
 
-    /// As [`turn`](Self::turn), for a nested waiter who stands in the line of `kin`.
-    pub(crate) fn turn_nested(&self, kin: &T::Kin, ticket: Ticket, leave: bool) -> Step<T> {
+    /// As [`turn`](Self::turn), for a nested waiter who needs a permit of each of `levels`, the lowest first, and stands
+    /// in the line of that at `at`.
+    pub(crate) fn turn_nested(
+        &self,
+        levels: &[&T::Kin],
+        at: usize,
+        ticket: Ticket,
+        leave: bool,
+    ) -> Step<T> {
         let mut inner = self.inner.lock();
-        let Some(at) = inner.below.find(kin) else {
+        let Some(index) = inner.below.find(levels[at]) else {
             return Step::Turn(Turn::Gone);
         };
-        let Some(Entry::Nested(waiting, aim)) = inner.below.node(at).line.get(ticket) else {
+        let Some(Entry::Nested(waiting, aim)) = inner.below.node(index).line.get(ticket) else {
             return Step::Turn(Turn::Gone);
         };
         let (mut has_token, aim) = (mem::take(&mut waiting.has_token), *aim);
         let is_over = aim.task.is_some_and(|task| !inner.has_task(aim.child, task));
-        let line = &mut inner.below.node(at).line;
-        if !is_over && line.head().is_some_and(|(head, _)| head == ticket) {
-            match kin.level().word.serve(line.len() > 1, has_token) {
-                Serve::Served(duty) => return self.granted_nested(inner, kin, duty),
-                Serve::StoodDown => has_token = false,
+        let word = &levels[at].level().word;
+        let line = &mut inner.below.node(index).line;
+        while !is_over && line.head().is_some_and(|(head, _)| head == ticket) {
+            if word.reserve() {
+                return self.reserved_nested(inner, levels, at, has_token);
+            }
+            if !has_token || word.end_if_saturated() {
+                has_token = false;
+                break;
             }
         }
         if leave || is_over {
-            self.give_up_nested(&mut inner, at, ticket, aim.child);
+            self.give_up_nested(&mut inner, index, ticket, aim.child);
         }
-        let duty = if has_token { Duty::Attend } else { Duty::Nothing };
-        Step::Turn(match self.pass_on_nested(inner, kin, duty) {
+        let root = self.pass_token_on(&mut inner, levels[at], has_token);
+        Step::Turn(match self.pass_on_or_over(root, &mut inner).end(inner) {
             Errand::Nothing if is_over => Turn::Gone,
             Errand::Nothing if !leave => Turn::Wait,
             errand if leave && !is_over => Turn::Left(errand),
@@ -94,25 +108,73 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         })
     }
 
-    /// The head has the permit of `kin`. It was the last one for him, or he goes on.
-    fn granted_nested(
+    /// The head of the line at `at` has the permit of that level. With those of all others it is granted; else he goes
+    /// where one is missing, with nothing in his hand.
+    fn reserved_nested(
         &self,
         mut inner: MutexGuard<'_, Inner<T>>,
-        kin: &T::Kin,
-        duty: Duty,
+        levels: &[&T::Kin],
+        at: usize,
+        mut has_token: bool,
     ) -> Step<T> {
-        let at = inner.below.enter(kin);
-        let Some((entry @ Entry::Nested(_, aim), came_ns)) = inner.below.node(at).line.pop() else {
+        let (kin, mut root) = (levels[at], Duty::Nothing);
+        let missing = self.reserve_beside(&mut inner, levels, at, &mut root);
+        let index = inner.below.enter(kin);
+        let node = inner.below.node(index);
+        let Some((entry @ Entry::Nested(_, aim), came_ns)) = node.line.pop() else {
             unreachable!("the head was looked at under the same lock");
         };
-        if at == aim.child {
-            self.unpin(&mut inner, at);
-            let errand = self.pass_on_nested(inner, kin, duty);
+        let more = node.line.len() > 0;
+        let Some(missing) = missing else {
+            has_token = node.word().served(more, has_token) == Duty::Attend;
+            self.unpin(&mut inner, aim.child);
+            root = root.or(self.pass_token_on(&mut inner, kin, has_token));
+            let errand = self.pass_on_or_over(root, &mut inner).end(inner);
             return Step::Turn(Turn::Granted { task: None, came_ns, errand });
+        };
+        has_token |= self.undo_reserve(kin) == Duty::Attend;
+        if !more {
+            kin.level().word.clear_line();
         }
-        let next = inner.below.step_down(at, aim.child);
-        let ticket = self.put_in_front(&mut inner, next, entry, came_ns);
-        Step::Down(ticket, self.pass_on_nested(inner, kin, duty))
+        root = root.or(self.pass_token_on(&mut inner, kin, has_token));
+        let there = inner.below.enter(levels[missing]);
+        let ticket = self.put_in_front(&mut inner, there, entry, came_ns);
+        let errand = self.pass_on_or_over(root, &mut inner).end(inner);
+        Step::Moved(missing, ticket, errand)
+    }
+
+    /// A permit of each of `levels` but that at `at`. `Some`: this one has none, or a nested waiter who came before,
+    /// and nothing is taken. `root`: what that made of the root's token.
+    fn reserve_beside(
+        &self,
+        inner: &mut Inner<T>,
+        levels: &[&T::Kin],
+        at: usize,
+        root: &mut Duty,
+    ) -> Option<usize> {
+        for n in (0..levels.len()).rev().filter(|&n| n != at) {
+            let there = inner.below.enter(levels[n]);
+            let head = inner.below.node(there).line.head();
+            let is_free = !matches!(head, Some((_, Entry::Nested(..))));
+            if is_free && levels[n].level().word.reserve() {
+                continue;
+            }
+            for taken in (n + 1..levels.len()).filter(|&n| n != at) {
+                let has_token = self.undo_reserve(levels[taken]) == Duty::Attend;
+                *root = root.or(self.pass_token_on(inner, levels[taken], has_token));
+            }
+            return Some(n);
+        }
+        None
+    }
+
+    /// A permit was reserved for nothing.
+    fn undo_reserve(&self, kin: &T::Kin) -> Duty {
+        let (duty, closed) = kin.level().word.give();
+        if closed {
+            self.quiet.notify_all();
+        }
+        duty
     }
 
     fn give_up_nested(&self, inner: &mut Inner<T>, at: Index, ticket: Ticket, aim: Index) {
@@ -130,15 +192,10 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         self.leave_below(inner, aim);
     }
 
-    /// With `duty` the token of `kin` goes on. Its node may have gone by then: that ends the token.
-    fn pass_on_nested(
-        &self,
-        mut inner: MutexGuard<'_, Inner<T>>,
-        kin: &T::Kin,
-        duty: Duty,
-    ) -> Errand {
-        let root = if duty == Duty::Attend { self.attend(&mut inner, kin) } else { Duty::Nothing };
-        self.pass_on_or_over(root, &mut inner).end(inner)
+    /// Who has the token of `kin` passes it on. Its node may have gone by then: that ends the token. Says what that
+    /// makes of the root's.
+    fn pass_token_on(&self, inner: &mut Inner<T>, kin: &T::Kin, has_token: bool) -> Duty {
+        if has_token { self.attend(inner, kin) } else { Duty::Nothing }
     }
 
     /// `child` is shut down: those who wait further up on their way to it, or to one below it, lose their places.
@@ -202,19 +259,4 @@ impl<T: Work> Inner<T> {
             next = node.parent;
         }
     }
-}
-
-/// `target`, or one above it up to `top`, accepts nothing new.
-fn is_closed_between<K: Kin>(top: &K, target: &K) -> bool {
-    let mut next = Some(target);
-    while let Some(kin) = next {
-        if kin.level().is_closed() {
-            return true;
-        }
-        if ptr::eq(kin.level(), top.level()) {
-            return false;
-        }
-        next = kin.parent();
-    }
-    false
 }

@@ -55,7 +55,7 @@
 //! | T7 | `clear_line` | the last entry was taken out | WAITING=0, overtakes=0 | Relaxed | - |
 //! | T8 | `resize` | under the line's lock | free+d; then *settle* | Relaxed | - |
 //! | T9 | `close` | always | CLOSED | Relaxed | - |
-//! | T10 | `reserve` | `free > 0`, by the token's holder for the head | free-1 | Acquire | T2 |
+//! | T10 | `reserve` | `free > 0`, under the line's lock | free-1 | Acquire | T2 |
 //! | T11 | `served` | the head, for whom a permit was reserved, was taken out | overtakes=0, WAITING=more; a token goes on if more and free are left | Relaxed | - |
 //! | T12 | `end_if_saturated` | the token's holder finds no permit | WAKING=0 | Relaxed | - |
 //!
@@ -91,6 +91,13 @@ pub(crate) enum Duty {
     Nothing,
     /// The caller holds the token now: it must attend to the line.
     Attend,
+}
+
+impl Duty {
+    /// Of two steps, at most one of which makes the token.
+    pub(crate) fn or(self, other: Self) -> Self {
+        if self == Duty::Nothing { other } else { self }
+    }
 }
 
 /// What [`State::take`] found.
@@ -241,7 +248,7 @@ impl State {
         }
     }
 
-    /// T10: a permit for the head, which stays where it is until [`served`](Self::served). `None`: none is free.
+    /// T10: a permit for the head, or for one who goes ahead of it (a nested waiter). A head stays where it is until [`served`](Self::served). `None`: none is free.
     pub(crate) fn reserve(self) -> Option<Self> {
         (self.free() > 0).then(|| self.with_free_changed(-1))
     }

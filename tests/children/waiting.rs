@@ -109,7 +109,7 @@ fn a_task_is_taken_back(top: &Executor, low: &Executor, paused: &Executor) {
             let takes_back = move || {
                 told.send(()).unwrap();
                 let handle: ScopedJoinHandle<'_, ()> = rx.recv().unwrap();
-                until("it waits", || paused.stats().waiting == 1);
+                until("it waits", || low.stats().waiting == 1);
                 paused.set_limit(0).unwrap();
                 cancelled.store(handle.cancel(), SeqCst);
             };
@@ -140,6 +140,52 @@ fn nor_does_it_at_the_level_above() {
         let middle = child(&top, 1);
         let low = strand(&middle);
         a_task_is_taken_back(&top, &low, &middle);
+    });
+}
+
+/// Who waits inside of a task of the root for a level that has no permit keeps none of the level between.
+#[test]
+fn a_permit_that_cannot_be_used_is_not_kept() {
+    hang_guard(|| {
+        let top = root(4);
+        let middle = child(&top, 1);
+        let (paused, beside) = (child(&middle, 1), strand(&middle));
+        paused.set_limit(0).unwrap();
+        let nested = runs_below(&top, &paused, &paused);
+        assert_eq!(beside.run(|| 1).unwrap(), 1, "the permit between is free");
+        assert_eq!(beside.spawn(|| 2).unwrap().join().unwrap(), 2);
+        // Nor is the level below kept by one who waits for that between.
+        let busy = occupy(&middle);
+        paused.set_limit(1).unwrap();
+        until("he stands where the permit is missing", || middle.stats().waiting == 1);
+        assert_eq!(paused.stats().free, 1);
+        busy.open();
+        assert_eq!(nested.join().unwrap(), Ok(()));
+        at_rest(&[&top, &middle, &paused, &beside]);
+    });
+}
+
+/// Tasks of one level wait for each other's siblings while others, from a task of the root, come down past them.
+#[test]
+fn who_comes_down_leaves_room_for_siblings() {
+    hang_guard(|| {
+        let top = root(3);
+        let middle = child(&top, 2);
+        let (one, other) = (strand(&middle), strand(&middle));
+        let (go, gone) = mpsc::channel();
+        let sibling = other.clone();
+        let task = one.spawn(move || {
+            gone.recv().unwrap();
+            let (told, tells) = mpsc::channel();
+            sibling.execute(move || told.send(7).unwrap()).unwrap();
+            tells.recv().unwrap()
+        });
+        until("it runs", || one.stats().active == 1);
+        let nested = runs_below(&top, &one, &one);
+        go.send(()).unwrap();
+        assert_eq!(task.unwrap().join().unwrap(), 7);
+        assert_eq!(nested.join().unwrap(), Ok(()));
+        at_rest(&[&top, &middle, &one, &other]);
     });
 }
 

@@ -301,38 +301,27 @@ impl Tree {
             return Out::Gone;
         }
         let levels: Vec<_> = std::iter::successors(Some(kid), |kid| kid.parent.as_ref()).collect();
-        let mut left = levels.len();
-        while left > 0 && self.gate.try_take_below(levels[left - 1]).is_ok() {
-            left -= 1;
+        let taken = levels.iter().take_while(|kid| self.gate.try_take_below(kid).is_ok()).count();
+        if taken == levels.len() {
+            return Out::Ran;
         }
-        let out = match left {
-            0 => Out::Ran,
-            _ => self.stand_nested(&levels, &mut left, task, leave),
-        };
-        if out != Out::Ran {
-            levels[left..].iter().for_each(|kid| self.carry_out(self.gate.give_below(kid)));
-        }
-        out
+        levels[..taken].iter().for_each(|kid| self.carry_out(self.gate.give_below(kid)));
+        self.stand_nested(&levels, task, leave)
     }
 
-    fn stand_nested(
-        &self,
-        levels: &[&Arc<Kid>],
-        left: &mut usize,
-        task: Option<Ticket>,
-        leave: bool,
-    ) -> Out {
+    fn stand_nested(&self, levels: &[&Arc<Kid>], task: Option<Ticket>, leave: bool) -> Out {
         let parker = Parker::new();
         let (signal, ask) = (parker.unparker(), task.map_or(Ask::New, Ask::Task));
-        let arrived = self.gate.arrive_nested(levels[*left - 1], levels[0], &signal, ask, 0);
+        let arrived = self.gate.arrive_nested(levels, &signal, ask, 0);
         let Some((mut ticket, errand)) = arrived else {
             return Out::Gone;
         };
+        let mut at = 0;
         self.carry_out(errand);
         loop {
-            match self.gate.turn_nested(levels[*left - 1], ticket, leave) {
-                Step::Down(next, errand) => {
-                    (*left, ticket) = (*left - 1, next);
+            match self.gate.turn_nested(levels, at, ticket, leave) {
+                Step::Moved(to, there, errand) => {
+                    (at, ticket) = (to, there);
                     self.carry_out(errand);
                 }
                 Step::Turn(Turn::Granted { errand, .. }) => {

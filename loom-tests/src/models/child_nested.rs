@@ -96,7 +96,7 @@ fn nested_waiter_races_raise_to_two() {
 /// The target is shut down while a thread waits for the level above, whose permit does not come back meanwhile.
 #[test]
 fn nested_waiter_above_races_shutdown() {
-    model("nested_waiter_above_races_shutdown", Size::Proof, 6..=15, || {
+    model("nested_waiter_above_races_shutdown", Size::Proof, 220..=560, || {
         let tree = Tree::new(2, 1);
         assert!(tree.try_take(&tree.b));
         let other = tree.beside(|tree| {
@@ -114,7 +114,7 @@ fn nested_waiter_above_races_shutdown() {
 /// The permit above comes back to him as the target is shut down: if he goes, the task behind him starts.
 #[test]
 fn nested_waiter_above_races_shutdown_and_give() {
-    model("nested_waiter_above_races_shutdown_and_give", Size::Wide, 22_000..=54_000, || {
+    model("nested_waiter_above_races_shutdown_and_give", Size::Wide, 34_000..=83_000, || {
         let tree = Tree::new(2, 1);
         assert!(tree.try_take(&tree.b));
         tree.push(&tree.b, 0).unwrap();
@@ -190,7 +190,7 @@ fn nested_joiner_races_worker_and_pause() {
 /// The task that a thread joins is taken back while it waits for the level above, which is paused.
 #[test]
 fn nested_joiner_above_races_cancel() {
-    model("nested_joiner_above_races_cancel", Size::Proof, 35..=84, || {
+    model("nested_joiner_above_races_cancel", Size::Proof, 33_000..=81_000, || {
         let tree = Tree::new(1, 1);
         let task = tree.push(&tree.deep, 0).unwrap();
         tree.carry_out(tree.gate.set_limit_below(&tree.b, 0));
@@ -200,6 +200,75 @@ fn nested_joiner_above_races_cancel() {
         assert!(tree.cancel(&tree.deep, task));
         joiner.join().unwrap();
         tree.carry_out(tree.gate.set_limit_below(&tree.b, 1));
+        tree.assert_as_new(1);
+    });
+}
+
+/// Who waits for a paused level keeps nothing of the one above it: a task there runs meanwhile, and the pause ends after
+/// it.
+#[test]
+fn nested_waiter_of_paused_level_races_task_above() {
+    model("nested_waiter_of_paused_level_races_task_above", Size::Wide, 250..=640, || {
+        let tree = Tree::new(2, 1);
+        tree.carry_out(tree.gate.set_limit_below(&tree.deep, 0));
+        let other = tree.beside(|tree| {
+            assert_eq!(tree.run_nested(&tree.deep, None, false), Out::Ran);
+        });
+        let task = tree.push(&tree.b, 0).unwrap();
+        tree.join(&tree.b, task, false);
+        tree.carry_out(tree.gate.set_limit_below(&tree.deep, 1));
+        other.join().unwrap();
+        tree.assert_as_new(1);
+    });
+}
+
+/// Two who need the same two levels.
+#[test]
+fn nested_waiters_of_two_levels_race() {
+    model("nested_waiters_of_two_levels_race", Size::Wide, 20_000..=50_000, || {
+        let tree = Tree::new(2, 2);
+        let other = tree.beside(|tree| {
+            assert_eq!(tree.run_nested(&tree.deep, None, false), Out::Ran);
+        });
+        assert_eq!(tree.run_nested(&tree.deep, None, false), Out::Ran);
+        other.join().unwrap();
+        tree.assert_as_new(0);
+    });
+}
+
+/// One needs two levels, another the higher of them, where a task waits too.
+#[test]
+fn nested_waiter_of_two_levels_races_nested_waiter_above() {
+    model(
+        "nested_waiter_of_two_levels_races_nested_waiter_above",
+        Size::Wide,
+        48_000..=118_000,
+        || {
+            let tree = Tree::new(2, 2);
+            tree.push(&tree.b, 0).unwrap();
+            let other = tree.beside(|tree| {
+                assert_eq!(tree.run_nested(&tree.deep, None, false), Out::Ran);
+            });
+            assert_eq!(tree.run_nested(&tree.b, None, false), Out::Ran);
+            other.join().unwrap();
+            tree.assert_as_new(1);
+        },
+    );
+}
+
+/// The permits of both levels come back, and a task waits for that of the higher one.
+#[test]
+fn nested_waiter_of_two_levels_races_give() {
+    model("nested_waiter_of_two_levels_races_give", Size::Wide, 37_000..=92_000, || {
+        let tree = Tree::new(2, 1);
+        assert!(tree.try_take(&tree.deep));
+        tree.push(&tree.b, 0).unwrap();
+        let holder = tree.beside(|tree| {
+            tree.body(Some(&tree.deep));
+            tree.give(&tree.deep);
+        });
+        assert_eq!(tree.run_nested(&tree.deep, None, false), Out::Ran);
+        holder.join().unwrap();
         tree.assert_as_new(1);
     });
 }

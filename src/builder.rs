@@ -276,6 +276,9 @@ impl ExecutorBuilder {
             leases: self.leases,
         };
         if let Some(parent) = self.parent {
+            if self.pool.core().is_shut() {
+                return Err(shut_down());
+            }
             let engine = Engine::new_child(settings, &plan, parent.engine());
             return Ok(Executor::from_parts(engine, self.pool, Some(parent)));
         }
@@ -283,10 +286,14 @@ impl ExecutorBuilder {
         let engine = Engine::new(settings, &plan, pool);
         let member: Weak<Engine> = Arc::downgrade(&engine);
         if !self.pool.core().admit(member as Weak<dyn Member>) {
-            return Err(ConfigError::new("the pool is shut down".to_owned()));
+            return Err(shut_down());
         }
         Ok(Executor::from_parts(engine, self.pool, None))
     }
+}
+
+fn shut_down() -> ConfigError {
+    ConfigError::new("the pool is shut down".to_owned())
 }
 
 /// Refuses a limit that no executor can have, or no strand.

@@ -78,7 +78,8 @@ pub trait Load {
 /// *Load*: tasks under permits, queued tasks and waiting threads, as a share of the limit: 65,536 when as much is asked
 /// as there are permits. *Healthy*: open, and its limit is not 0.
 ///
-/// It takes no lock and reads three words. While nothing waits, permits that stay with threads
+/// It reads three words, for a child two for each level above it more, and takes a lock only where work waits. While
+/// nothing does, permits that stay with threads
 /// ([`leases`](crate::ExecutorBuilder::leases)) count as free although some may be in use; once permits are scarce they
 /// are called back, and every task counts.
 ///
@@ -122,7 +123,7 @@ pass_on!(&T, Box<T>, Arc<T>);
 
 /// Chooses one of its items, by a [`Policy`], among those that are healthy.
 ///
-/// It can be shared by any number of threads; to choose takes no lock and allocates nothing. The items stay what they
+/// It can be shared by any number of threads; to choose takes no lock of its own and allocates nothing. The items stay what they
 /// are, while their load and health change as they like ([`Load`]); a [`Roster`](crate::Roster) is for items that come
 /// and go.
 ///

@@ -119,16 +119,19 @@ struct Few {
     below: AtomicU32,
 }
 
+/// In this order what every queued task of a root reads is not on the line of what many threads may write. No more
+/// is done for that, since a child has it too.
 #[derive(Debug, Default)]
+#[repr(C)]
 struct Rest {
     /// None: a child.
     slots: Option<Slots>,
-    shared: CachePadded<PerThread>,
     overtakes: AtomicU64,
     panicked: AtomicU64,
     refused: [AtomicU64; Reason::COUNT],
     /// Of a child, whose line does not last: see [`Books`].
     books: [AtomicU64; 3],
+    shared: PerThread,
 }
 
 /// What became of the tasks that a child queued. Written under the lock of its tree.

@@ -127,6 +127,8 @@ pub(crate) struct Line<T> {
 impl<T> Line<T> {
     /// An empty ring larger than this gives its memory back.
     pub(crate) const KEEP_CAPACITY: usize = 1024;
+    /// A ring up to this one may be kept for another line.
+    const SMALL_CAPACITY: usize = 16;
 
     pub(crate) fn new() -> Self {
         Self { slots: Slots::new(), gaps: 0, others: 0, children: 0 }
@@ -147,6 +149,17 @@ impl<T> Line<T> {
     pub(crate) fn is_headed_by_child(&self) -> bool {
         let head = self.slots.front().and_then(|slot| slot.entry.as_ref());
         self.children > 0 && head.is_some_and(Entry::is_child)
+    }
+
+    /// Of these, nested ones.
+    pub(crate) fn nested(&self) -> usize {
+        let front = self.slots.iter().take_while(|slot| slot.ticket < Ticket::FIRST);
+        front.filter(|slot| matches!(slot.entry, Some(Entry::Nested(..)))).count()
+    }
+
+    /// It has little memory.
+    pub(crate) fn is_small(&self) -> bool {
+        self.slots.capacity() <= Self::SMALL_CAPACITY
     }
 
     /// Threads that wait for a permit.

@@ -118,6 +118,7 @@ impl PoolBuilder {
 
     /// Called with the payload of each panic of a queued task, on the thread that ran it, before its handle
     /// completes. An inline panic goes on to the caller and is not reported here. A panic in it is ignored.
+    /// (Should the `Drop` of a payload panic, what that panic carries is leaked: dropping it could go on so for ever.)
     ///
     /// ```
     /// let pool = work_permit::Pool::builder()

@@ -43,10 +43,20 @@ pub struct Stripes {
 }
 
 impl Stripes {
+    /// Most stripes that there can be.
+    ///
+    /// ```
+    /// use work_permit::{Pool, Stripes};
+    /// let exec = Pool::global().executor("writes").build()?;
+    /// assert!(Stripes::new(&exec, Stripes::MAX + 1).is_err());
+    /// # Ok::<(), work_permit::ConfigError>(())
+    /// ```
+    pub const MAX: usize = 1 << 20;
+
     /// So many stripes below `executor`.
     ///
     /// # Errors
-    /// [`ConfigError`] for 0 of them.
+    /// [`ConfigError`] for 0 of them, for more than [`MAX`](Self::MAX), and when the pool is shut down.
     ///
     /// ```
     /// use work_permit::{Pool, Stripes};
@@ -58,6 +68,10 @@ impl Stripes {
     pub fn new(executor: &Executor, stripes: usize) -> Result<Self, ConfigError> {
         if stripes == 0 {
             return Err(ConfigError::new("0 stripes: there must be at least one".to_owned()));
+        }
+        if stripes > Self::MAX {
+            let text = format!("{stripes} stripes are more than the most, {}", Self::MAX);
+            return Err(ConfigError::new(text));
         }
         let name = executor.name();
         let strands = (0..stripes).map(|n| executor.strand(format!("{name} {n}")).build());

@@ -376,3 +376,26 @@ fn inline_runs_of_a_strand_allocate_nothing() {
     });
     assert_eq!(counted, 0);
 }
+
+/// A strand has a queue only while something waits there, and gets one that another has left.
+#[test]
+fn tasks_of_idle_strands_are_no_blocks_of_their_own() {
+    hang_guard(|| {
+        let top = executor(1);
+        let all = strands(&top, 10);
+        let queue = || {
+            let _busy = top.acquire().unwrap();
+            all.iter().for_each(|strand| strand.execute(|| ()).unwrap());
+        };
+        let run = || {
+            until("all have run", || all.iter().all(|s| s.stats().queued + s.stats().active == 0))
+        };
+        for _ in 0..2 {
+            queue();
+            run();
+        }
+        let counted = allocations(queue);
+        run();
+        assert_eq!(counted, 0);
+    });
+}

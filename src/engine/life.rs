@@ -77,10 +77,11 @@ impl Engine {
             false => self.gate.wait_quiet(deadline),
             true => self.gate.wait_quiet_below(self, deadline),
         };
-        // All permits of a level above are this thread's: what is queued cannot run before it goes on.
-        if self.is_child() && self.would_deadlock_within(ALL_LEVELS) {
-            let now = Some(Instant::now());
-            return wait(now).map_err(|left| unfinished(left, Reason::Deadlock));
+        // All permits of a level above are this thread's: what is queued cannot run before it goes on. What runs has
+        // its permits.
+        let is_stuck = self.is_child() && self.would_deadlock_within(ALL_LEVELS);
+        if is_stuck && self.gate.waits_for_all_levels(self) {
+            return Err(unfinished(self.gate_left(), Reason::Deadlock));
         }
         let waited = wait(deadline);
         waited.map_err(|left| unfinished(left, Reason::TimedOut))

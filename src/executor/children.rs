@@ -18,20 +18,23 @@ impl Executor {
     /// *What it has of its own:* a limit, a queue with its capacity, statistics (the parent counts none of its tasks;
     /// it shows their permits as [`Stats::below`](crate::Stats)), and an end. *What comes from above:* the pool. A
     /// closed parent accepts nothing for its children either, and its [`drain`](Self::drain) waits for theirs; its
-    /// [`shutdown_now`](Self::shutdown_now) takes theirs out too. At limit 0 it stops them. A child
+    /// [`shutdown_now`](Self::shutdown_now) takes theirs out too; as ever, runs inside of its own tasks go on, of its
+    /// children too. At limit 0 it stops them. A child
     /// [`requires`](ExecutorBuilder::requires) of threads what its parent does, and starts from its parent's
     /// [`inline`](ExecutorBuilder::inline) and [`max_inline_depth`](ExecutorBuilder::max_inline_depth).
     /// A handle of a child keeps its parent open.
     ///
     /// *Under the parent's permit.* Inside of a task of the parent, `run`, `try_run`, `dispatch` and `join` need only
-    /// the child's own permit, and who waits for it goes ahead of the child's queue, where others may need the permit
+    /// the child's own permit (inside of one further up, those of the levels below that, all or none), and who waits for
+    /// it, in `run`, `run_timeout` or `join`, goes ahead of the child's queue, where others may need the permit
     /// that this thread has. Inside of a task of a child, this thread is inside of its parent too. A guard
     /// ([`acquire`](Self::acquire)) may outlive the task that it was asked for in, so it takes a permit of each level,
     /// wherever that is. Beware of waiting for one inside of tasks of the parent: when all of its permits are with
     /// threads that do so, none of them goes on. (One that has all of them itself is refused with
     /// [`Reason::Deadlock`](crate::Reason::Deadlock).)
     ///
-    /// *What it costs.* A child has no threads and no lines for them; idle, it is some 200 bytes. A run takes and
+    /// *What it costs.* A child has no threads and no lines for them. It is some 200 bytes, and gets some 300 more, for
+    /// its counters, with the first task that it queues. A run takes and
     /// gives one permit at each level, with atomic operations on words that its siblings' runs share above it: with
     /// many threads, that is slower than the runs of an executor without children, whose permits stay with its threads.
     ///
@@ -73,7 +76,8 @@ impl Executor {
     /// and nothing runs there, `run`, `try_run` and `dispatch` still run inline. Its limit is 1 and nothing is ever
     /// overtaken; [`build`](ExecutorBuilder::build) refuses another limit or another
     /// [`max_overtakes`](ExecutorBuilder::max_overtakes), and [`set_limit`](Self::set_limit) takes 0 (paused) and 1.
-    /// Only a thread inside of a task of the parent goes ahead of what is queued (see there): it could not wait for it.
+    /// Only a thread inside of a task of the parent that waits, in `run`, `run_timeout` or `join`, goes ahead of what is
+    /// queued (see there): it could not wait for it.
     ///
     /// It is cheap enough to have one for each key; [`Stripes`](crate::Stripes) share a number of them among all keys.
     ///

@@ -17,6 +17,8 @@ use crate::sync::plain::AtomicU32;
 
 /// No node.
 const NOWHERE: u32 = u32::MAX;
+/// Most spare lines of a tree.
+const SPARE: usize = 32;
 /// As many tasks as memory holds.
 const UNBOUNDED: u32 = u32::MAX;
 
@@ -87,12 +89,19 @@ impl<T: Work> Node<T> {
     pub(super) fn word(&self) -> &PermitWord {
         &self.kin.level().word
     }
+
+    /// Threads that wait to run here. A nested one counts where he is bound for, not where he stands.
+    pub(super) fn waiters(&self) -> usize {
+        self.line.waiters() - self.line.nested() + self.pins
+    }
 }
 
 /// See the module's text.
 pub(super) struct Below<T: Work> {
     nodes: Vec<Option<Node<T>>>,
     vacant: Vec<u32>,
+    /// Empty lines with some memory, for the next that need one: few and small.
+    spare: Vec<Line<T>>,
     /// Tickets of all children: those of one are never given out again, though its line does not last.
     next: Ticket,
     next_of_front: Ticket,
@@ -103,6 +112,7 @@ impl<T: Work> Below<T> {
         Self {
             nodes: Vec::new(),
             vacant: Vec::new(),
+            spare: Vec::new(),
             next: Ticket::FIRST,
             next_of_front: Ticket::FIRST_OF_FRONT,
         }
@@ -158,8 +168,8 @@ impl<T: Work> Below<T> {
     }
 
     fn insert(&mut self, kin: &T::Kin, kids: usize) -> Index {
-        let node =
-            Node { kin: kin.clone(), parent: None, line: Line::new(), place: None, kids, pins: 0 };
+        let line = self.spare.pop().unwrap_or_else(Line::new);
+        let node = Node { kin: kin.clone(), parent: None, line, place: None, kids, pins: 0 };
         let at = match self.vacant.pop() {
             Some(at) => {
                 self.nodes[at as usize] = Some(node);
@@ -186,7 +196,9 @@ impl<T: Work> Below<T> {
             }
             debug_assert!(node.place.is_none());
             next = node.parent;
-            self.remove(at);
+            let left = self.remove(at).map(|node| node.line);
+            let is_kept = |line: &Line<T>| self.spare.len() < SPARE && line.is_small();
+            self.spare.extend(left.filter(is_kept));
             if let Some(parent) = next {
                 self.node(parent).kids -= 1;
             }
@@ -219,6 +231,9 @@ impl<T: Work> Below<T> {
 
     /// The nodes of `top` and of all that are below it; those of all children with `None`.
     fn all_below(&mut self, top: Option<Index>) -> Vec<Index> {
+        if let Some(top) = top.filter(|&top| self.node(top).kids == 0) {
+            return vec![top];
+        }
         let mut is_below: Vec<Option<bool>> = vec![top.is_none().then_some(true); self.nodes.len()];
         if let Some(top) = top {
             is_below[top.0 as usize] = Some(true);
@@ -245,11 +260,19 @@ impl<T: Work> Below<T> {
     pub(super) fn count_waiting(&mut self, top: Option<Index>) -> (usize, usize) {
         let (mut tasks, mut waiters) = (0, 0);
         for at in self.all_below(top).into_iter().filter(|&at| Some(at) != top) {
-            let line = &self.node(at).line;
-            tasks += line.tasks();
-            waiters += line.waiters();
+            let node = self.node(at);
+            tasks += node.line.tasks();
+            waiters += node.waiters();
         }
         (tasks, waiters)
+    }
+
+    /// Something waits in the line of `top`, or below it, that needs a permit of every level up to the root.
+    pub(super) fn waits_for_all_levels(&mut self, top: Index) -> bool {
+        self.all_below(top.into()).into_iter().any(|at| {
+            let line = &self.node(at).line;
+            line.tasks() > 0 || line.waiters() > line.nested()
+        })
     }
 
     /// Takes out the nodes of `top` and of all that are below it; those of all children with `None`.

@@ -140,6 +140,13 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         self.count_left_below(&mut self.inner.lock(), kin)
     }
 
+    /// Something waits in the child, or below it, that needs a permit of every level.
+    pub(crate) fn waits_for_all_levels(&self, kin: &T::Kin) -> bool {
+        let mut inner = self.inner.lock();
+        let at = inner.below.find(kin);
+        at.is_some_and(|at| inner.below.waits_for_all_levels(at))
+    }
+
     fn count_left_below(&self, inner: &mut Inner<T>, kin: &T::Kin) -> GateStats {
         let left = self.count_below(inner, kin);
         match inner.below.find(kin) {
@@ -154,8 +161,8 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         let free = i64::from(level.word.observe().free()).min(limit);
         let at = inner.below.find(kin);
         let (tasks, waiters) = at.map_or((0, 0), |at| {
-            let line = &inner.below.node(at).line;
-            (line.tasks(), line.waiters())
+            let node = inner.below.node(at);
+            (node.line.tasks(), node.waiters())
         });
         let booked = |book| kin.counters().booked(book);
         let (cancelled, unrun) = (booked(Books::Cancelled), booked(Books::Unrun));

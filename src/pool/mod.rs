@@ -243,6 +243,11 @@ impl PoolCore {
         true
     }
 
+    /// It takes no executor any more.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.members.lock().shut
+    }
+
     pub(crate) fn shutdown(&self, timeout: Duration) -> Result<(), Unfinished> {
         let deadline = sync::deadline_after(timeout);
         let members: Vec<_> = {

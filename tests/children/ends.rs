@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
-use work_permit::{JoinError, Pool, Reason};
+use work_permit::{JoinError, Pool, Reason, Stripes};
 
 #[test]
 fn closing_a_parent_closes_below() {
@@ -127,6 +127,55 @@ fn shutdown_now_of_a_child_leaves_the_others() {
         assert!(top.dispatch(|| ()).unwrap().is_inline());
         at_rest(&[&top, &a, &b, &deep]);
     });
+}
+
+/// The limit of a level above is lowered to what this thread holds, but what runs in the child has its permits.
+#[test]
+fn a_drain_waits_for_what_runs_whatever_the_thread_holds() {
+    hang_guard(|| {
+        let top = root(2);
+        let low = strand(&top);
+        let busy = occupy(&low);
+        top.run(|| {
+            top.set_limit(1).unwrap();
+            let left = low.drain(Duration::from_millis(1)).unwrap_err();
+            assert_eq!((left.reason(), left.active, left.queued), (Reason::TimedOut, 1, 0));
+            busy.open();
+            low.drain(HANG).unwrap();
+        })
+        .unwrap();
+        at_rest(&[&top, &low]);
+    });
+}
+
+/// A thread that waits inside of a task of the root is counted where it is bound for, whichever level has no permit.
+#[test]
+fn what_is_left_is_said_of_those_who_stand_further_up() {
+    hang_guard(|| {
+        let top = root(3);
+        let middle = child(&top, 1);
+        let low = strand(&middle);
+        let busy = occupy(&middle);
+        let (exec, aim) = (top.clone(), low.clone());
+        let nested = thread::spawn(move || exec.run(|| aim.run(|| ()).is_ok()).unwrap());
+        until("he waits", || low.stats().waiting == 1);
+        let left = low.drain(Duration::from_millis(1)).unwrap_err();
+        assert_eq!((left.reason(), left.active, left.queued), (Reason::TimedOut, 0, 1));
+        assert_eq!((middle.stats().waiting, middle.stats().guards), (0, 0));
+        busy.open();
+        assert!(nested.join().unwrap(), "he came before the close");
+        low.drain(HANG).unwrap();
+        at_rest(&[&top, &middle, &low]);
+    });
+}
+
+#[test]
+fn a_pool_that_is_shut_down_takes_no_children() {
+    let pool = Pool::new();
+    let top = pool.executor("root").limit(1).build().unwrap();
+    pool.shutdown(HANG).unwrap();
+    assert!(top.child("late").build().is_err());
+    assert!(Stripes::new(&top, 2).is_err());
 }
 
 #[test]

@@ -12,12 +12,12 @@ use work_permit::{Executor, JoinError, Reason, ScopedJoinHandle};
 
 const ROUNDS: usize = 3_000;
 
-/// A thread that goes into a task of `top` and calls `run` on `low`; it waits at `at`.
-fn runs_below(top: &Executor, low: &Executor, at: &Executor) -> JoinHandle<Result<(), Reason>> {
-    let (exec, low, before) = (top.clone(), low.clone(), at.stats().waiting);
-    let run = move || low.run(|| ()).map_err(|refused| refused.reason());
+/// A thread that goes into a task of `top` and calls `run` on `low`, where it waits.
+fn runs_below(top: &Executor, low: &Executor) -> JoinHandle<Result<(), Reason>> {
+    let (exec, aim, before) = (top.clone(), low.clone(), low.stats().waiting);
+    let run = move || aim.run(|| ()).map_err(|refused| refused.reason());
     let thread = thread::spawn(move || exec.run(run).unwrap());
-    until("he waits", || at.stats().waiting > before);
+    until("he waits", || low.stats().waiting > before);
     thread
 }
 
@@ -28,7 +28,7 @@ fn a_shutdown_reaches_who_waits_for_the_level_above() {
         let middle = child(&top, 1);
         let low = strand(&middle);
         let busy = occupy(&middle);
-        let nested = runs_below(&top, &low, &middle);
+        let nested = runs_below(&top, &low);
         assert!(low.shutdown_now().is_empty());
         assert_eq!(nested.join().unwrap(), Err(Reason::Closed), "with the permit above still out");
         low.drain(HANG).unwrap();
@@ -45,8 +45,8 @@ fn a_shutdown_in_between_reaches_those_on_their_way_through_it_and_nobody_else()
         let (middle, beside) = (child(&upper, 1), strand(&upper));
         let low = strand(&middle);
         let busy = occupy(&upper);
-        let through = runs_below(&top, &low, &upper);
-        let past = runs_below(&top, &beside, &upper);
+        let through = runs_below(&top, &low);
+        let past = runs_below(&top, &beside);
         assert!(middle.shutdown_now().is_empty());
         assert_eq!(through.join().unwrap(), Err(Reason::Closed));
         busy.open();
@@ -66,7 +66,7 @@ fn a_joiner_at_the_level_above_hears_of_a_shutdown() {
             let task = low.spawn(|| 1).unwrap();
             let exec = top.clone();
             let nested = thread::spawn(move || exec.run(|| task.join()).unwrap());
-            until("he waits", || middle.stats().waiting == 1);
+            until("he waits", || low.stats().waiting == 1);
             let mut unrun = low.shutdown_now();
             match (is_run, unrun.pop().unwrap()) {
                 (true, unrun) => unrun.run(),
@@ -87,7 +87,7 @@ fn who_waits_for_the_level_above_keeps_his_turn_when_the_lower_one_closes() {
         let middle = child(&top, 1);
         let low = strand(&middle);
         let busy = occupy(&middle);
-        let nested = runs_below(&top, &low, &middle);
+        let nested = runs_below(&top, &low);
         let unfinished = low.drain(Duration::ZERO).unwrap_err();
         assert_eq!((unfinished.reason(), unfinished.active), (Reason::TimedOut, 0));
         busy.open();
@@ -151,14 +151,14 @@ fn a_permit_that_cannot_be_used_is_not_kept() {
         let middle = child(&top, 1);
         let (paused, beside) = (child(&middle, 1), strand(&middle));
         paused.set_limit(0).unwrap();
-        let nested = runs_below(&top, &paused, &paused);
+        let nested = runs_below(&top, &paused);
         assert_eq!(beside.run(|| 1).unwrap(), 1, "the permit between is free");
         assert_eq!(beside.spawn(|| 2).unwrap().join().unwrap(), 2);
         // Nor is the level below kept by one who waits for that between.
         let busy = occupy(&middle);
         paused.set_limit(1).unwrap();
-        until("he stands where the permit is missing", || middle.stats().waiting == 1);
-        assert_eq!(paused.stats().free, 1);
+        until("the level below is free for others", || paused.stats().free == 1);
+        assert_eq!((middle.stats().waiting, paused.stats().waiting), (0, 1), "he is bound there");
         busy.open();
         assert_eq!(nested.join().unwrap(), Ok(()));
         at_rest(&[&top, &middle, &paused, &beside]);
@@ -181,7 +181,7 @@ fn who_comes_down_leaves_room_for_siblings() {
             tells.recv().unwrap()
         });
         until("it runs", || one.stats().active == 1);
-        let nested = runs_below(&top, &one, &one);
+        let nested = runs_below(&top, &one);
         go.send(()).unwrap();
         assert_eq!(task.unwrap().join().unwrap(), 7);
         assert_eq!(nested.join().unwrap(), Ok(()));

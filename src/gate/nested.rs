@@ -117,8 +117,8 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         at: usize,
         mut has_token: bool,
     ) -> Step<T> {
-        let (kin, mut root) = (levels[at], Duty::Nothing);
-        let missing = self.reserve_beside(&mut inner, levels, at, &mut root);
+        let kin = levels[at];
+        let missing = self.reserve_beside(&mut inner, levels, at);
         let index = inner.below.enter(kin);
         let node = inner.below.node(index);
         let Some((entry @ Entry::Nested(_, aim), came_ns)) = node.line.pop() else {
@@ -128,15 +128,15 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         let Some(missing) = missing else {
             has_token = node.word().served(more, has_token) == Duty::Attend;
             self.unpin(&mut inner, aim.child);
-            root = root.or(self.pass_token_on(&mut inner, kin, has_token));
+            let root = self.pass_token_on(&mut inner, kin, has_token);
             let errand = self.pass_on_or_over(root, &mut inner).end(inner);
             return Step::Turn(Turn::Granted { task: None, came_ns, errand });
         };
-        has_token |= self.undo_reserve(kin) == Duty::Attend;
+        self.undo_reserve(kin);
         if !more {
             kin.level().word.clear_line();
         }
-        root = root.or(self.pass_token_on(&mut inner, kin, has_token));
+        let root = self.pass_token_on(&mut inner, kin, has_token);
         let there = inner.below.enter(levels[missing]);
         let ticket = self.put_in_front(&mut inner, there, entry, came_ns);
         let errand = self.pass_on_or_over(root, &mut inner).end(inner);
@@ -144,14 +144,8 @@ impl<T: Work, L: Ledger> Gate<T, L> {
     }
 
     /// A permit of each of `levels` but that at `at`. `Some`: this one has none, or a nested waiter who came before,
-    /// and nothing is taken. `root`: what that made of the root's token.
-    fn reserve_beside(
-        &self,
-        inner: &mut Inner<T>,
-        levels: &[&T::Kin],
-        at: usize,
-        root: &mut Duty,
-    ) -> Option<usize> {
+    /// and nothing is taken.
+    fn reserve_beside(&self, inner: &mut Inner<T>, levels: &[&T::Kin], at: usize) -> Option<usize> {
         for n in (0..levels.len()).rev().filter(|&n| n != at) {
             let there = inner.below.enter(levels[n]);
             let head = inner.below.node(there).line.head();
@@ -159,22 +153,20 @@ impl<T: Work, L: Ledger> Gate<T, L> {
             if is_free && levels[n].level().word.reserve() {
                 continue;
             }
-            for taken in (n + 1..levels.len()).filter(|&n| n != at) {
-                let has_token = self.undo_reserve(levels[taken]) == Duty::Attend;
-                *root = root.or(self.pass_token_on(inner, levels[taken], has_token));
-            }
+            (n + 1..levels.len()).filter(|&n| n != at).for_each(|n| self.undo_reserve(levels[n]));
             return Some(n);
         }
         None
     }
 
-    /// A permit was reserved for nothing.
-    fn undo_reserve(&self, kin: &T::Kin) -> Duty {
-        let (duty, closed) = kin.level().word.give();
+    /// A permit was reserved for nothing. It was free before: by I1 whoever waits had a token, which ends under this
+    /// lock alone.
+    fn undo_reserve(&self, kin: &T::Kin) {
+        let (_nothing, closed) = kin.level().word.give();
+        debug_assert_eq!(_nothing, Duty::Nothing, "a second token");
         if closed {
             self.quiet.notify_all();
         }
-        duty
     }
 
     fn give_up_nested(&self, inner: &mut Inner<T>, at: Index, ticket: Ticket, aim: Index) {

@@ -93,13 +93,6 @@ pub(crate) enum Duty {
     Attend,
 }
 
-impl Duty {
-    /// Of two steps, at most one of which makes the token.
-    pub(crate) fn or(self, other: Self) -> Self {
-        if self == Duty::Nothing { other } else { self }
-    }
-}
-
 /// What [`State::take`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Take {

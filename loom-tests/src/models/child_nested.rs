@@ -272,3 +272,19 @@ fn nested_waiter_of_two_levels_races_give() {
         tree.assert_as_new(1);
     });
 }
+
+/// Of three levels the one in the middle has no permit until it comes back.
+#[test]
+fn nested_waiter_of_three_levels_races_give() {
+    model("nested_waiter_of_three_levels_races_give", Size::Wide, 13_000..=32_000, || {
+        let tree = Tree::new(2, 1);
+        tree.carry_out(tree.gate.set_limit_below(&tree.b, 2));
+        let low = Kid::new(1, 0, Some(&tree.deep));
+        assert!(tree.try_take(&tree.deep));
+        let holder = tree.beside(|tree| tree.give(&tree.deep));
+        assert_eq!(tree.run_nested(&low, None, false), Out::Ran);
+        holder.join().unwrap();
+        tree.carry_out(tree.gate.set_limit_below(&tree.b, 1));
+        tree.assert_as_new(0);
+    });
+}

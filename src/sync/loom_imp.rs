@@ -6,6 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 pub(crate) use loom::sync::MutexGuard;
+pub(crate) use std::sync::OnceLock;
 
 use std::cell::RefCell;
 use std::ops::Deref;

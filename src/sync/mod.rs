@@ -14,12 +14,12 @@ use loom_imp as imp;
 use std_imp as imp;
 
 pub(crate) use imp::{
-    AtomicBool, AtomicU32, AtomicU64, Condvar, Mutex, MutexGuard, Parker, Unparker, UnsafeCell,
-    deadline_after, fence_seq_cst, light_fence, process_barrier, process_barrier_is_ready,
-    spawn_thread, spin_hint, with_parker,
+    AtomicBool, AtomicU32, AtomicU64, Condvar, Mutex, MutexGuard, OnceLock, Parker, Unparker,
+    UnsafeCell, deadline_after, fence_seq_cst, light_fence, process_barrier,
+    process_barrier_is_ready, spawn_thread, spin_hint, with_parker,
 };
 pub(crate) use std::sync::atomic::Ordering;
-pub(crate) use std::sync::{Arc, OnceLock, Weak};
+pub(crate) use std::sync::{Arc, Weak};
 
 /// Atomics of the standard library in every build: for statistics, whose order nothing rests on.
 /// A model checker would only multiply its executions by them.

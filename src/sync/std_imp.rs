@@ -8,8 +8,8 @@ use std::sync::{PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 pub(crate) use crossbeam_utils::sync::Unparker;
-pub(crate) use std::sync::MutexGuard;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+pub(crate) use std::sync::{MutexGuard, OnceLock};
 
 /// A mutex whose lock cannot fail.
 #[derive(Debug, Default)]

@@ -2,8 +2,8 @@
 //! copy of the repository.
 //!
 //! The standard library that comes with the compiler is not instrumented. What is generic or inlined in it is
-//! compiled with us and seen; the slow paths of its mutex, condition variable and parker are not, so each lock
-//! that was ever contended would look as if it ordered nothing. Here a lock is an atomic that waits by looking
+//! compiled with us and seen; the slow paths of its mutex, once-lock, condition variable and parker are not, so each
+//! lock that was ever contended would look as if it ordered nothing. Here a lock is an atomic that waits by looking
 //! again: slow, but every edge is one that the sanitizer sees. Nothing else differs from a normal build.
 
 use std::cell::UnsafeCell as Cell;
@@ -29,6 +29,50 @@ pub(crate) struct Mutex<T> {
 // SAFETY: a `&Mutex` reaches the value only through the one guard that exists while `locked` is set, so sharing
 // it moves the value between threads, which `Send` allows.
 unsafe impl<T: Send> Sync for Mutex<T> {}
+
+/// Set once, by whoever comes first.
+#[derive(Debug)]
+pub(crate) struct OnceLock<T> {
+    set: AtomicBool,
+    lock: Mutex<()>,
+    value: Cell<Option<T>>,
+}
+
+// SAFETY: the value is written once, under the lock and before `set`, and only read after that.
+unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
+
+impl<T> OnceLock<T> {
+    pub(crate) const fn new() -> Self {
+        Self { set: AtomicBool::new(false), lock: Mutex::new(()), value: Cell::new(None) }
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        // Acquire: pairs with the store in `get_or_init`.
+        let is_set = self.set.load(Acquire);
+        // SAFETY: it was written before `set`, and is not written again.
+        if is_set { unsafe { (*self.value.get()).as_ref() } } else { None }
+    }
+
+    pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+        if let Some(value) = self.get() {
+            return value;
+        }
+        let guard = self.lock.lock();
+        if self.get().is_none() {
+            // SAFETY: nobody reads before `set`, and nobody else writes: that takes the lock.
+            unsafe { *self.value.get() = Some(make()) };
+            self.set.store(true, Release);
+        }
+        drop(guard);
+        self.get().expect("it was set just now, if not before")
+    }
+}
+
+impl<T> From<T> for OnceLock<T> {
+    fn from(value: T) -> Self {
+        Self { set: AtomicBool::new(true), lock: Mutex::new(()), value: Cell::new(Some(value)) }
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct MutexGuard<'a, T>(&'a Mutex<T>);

@@ -2,9 +2,9 @@
 #![forbid(unsafe_code)]
 
 use crate::root;
-use crate::support::{HANG, Numbers, assert_quiet, within};
-use std::sync::Arc;
+use crate::support::{HANG, Numbers, assert_quiet, resident_kib, within};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 use work_permit::Executor;
@@ -40,13 +40,17 @@ fn run(strands: usize, tasks: u64, limit: usize) {
     let execs: Arc<[Executor]> = (0..strands).map(build).collect();
     let keys: Arc<[Key]> = (0..strands).map(|_| Key::default()).collect();
     let built = began.elapsed();
+    let (memory, each) = (Mutex::new(vec![resident_kib()]), tasks / u64::from(THREADS));
     thread::scope(|s| {
         for thread in 0..THREADS {
-            let (execs, keys) = (&execs, &keys);
+            let (execs, keys, memory) = (&execs, &keys, &memory);
             s.spawn(move || {
                 let mut random = Numbers::from_seed(u64::from(thread));
                 let mut next = vec![0_u32; strands];
-                for _ in 0..tasks / u64::from(THREADS) {
+                for done in 1..=each {
+                    if thread == 0 && done % each.div_ceil(4) == 0 {
+                        memory.lock().unwrap().push(resident_kib());
+                    }
                     let at = random.below(strands as u64) as usize;
                     let n = next[at];
                     next[at] += 1;
@@ -66,13 +70,18 @@ fn run(strands: usize, tasks: u64, limit: usize) {
     let given = began.elapsed();
     top.drain(HANG * 10).unwrap();
     let ran: u64 = keys.iter().map(|key| key.ran.load(Relaxed)).sum();
-    assert_eq!(ran, tasks / u64::from(THREADS) * u64::from(THREADS));
+    assert_eq!(ran, each * u64::from(THREADS));
+    let memory = memory.into_inner().unwrap();
+    // What a strand gets with its first queued task it has by half of the way.
+    if let [_, _, Some(half), .., Some(end)] = memory[..] {
+        assert!(end < half + half / 10 + 64 * 1024, "memory grows: {memory:?} KiB");
+    }
     execs.iter().for_each(assert_quiet);
     assert_quiet(&top);
     let inline: u64 = execs.iter().map(|exec| exec.stats().ran_inline).sum();
     println!(
         "{strands} strands, {tasks} tasks, limit {limit}: built in {built:?}, given after {given:?}, \
-         done after {:?}; {inline} inline",
+         done after {:?}; {inline} inline; KiB resident when built and after each quarter: {memory:?}",
         began.elapsed()
     );
 }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use support::Numbers;
+use support::{Numbers, resident_kib};
 
 /// What the short run takes.
 const SECONDS_BY_DEFAULT: u64 = 2;
@@ -118,11 +118,4 @@ fn start(round: &Arc<Round>, n: u64, seed: u64) -> thread::JoinHandle<()> {
             thread::yield_now();
         }
     })
-}
-
-/// Memory of this process, where the system tells.
-fn resident_kib() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().trim_end_matches("kB").trim().parse().ok()
 }

@@ -271,3 +271,10 @@ pub(crate) fn use_of_threads(prefix: &str) -> Option<ThreadUse> {
         naps: sum.naps + thread.naps,
     }))
 }
+
+/// Memory of this process, where the system tells.
+pub(crate) fn resident_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
+}

@@ -28,6 +28,7 @@ use super::below::Kin;
 use super::{Claim, Gate, Hand, Inner, Ledger, Onward, Pass, Work};
 use crate::line::{Entry, Index};
 use crate::permits::state::Duty;
+use crate::permits::word::PermitWord;
 use crate::sync::MutexGuard;
 
 impl<T: Work, L: Ledger> Gate<T, L> {
@@ -147,8 +148,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
             }
             while let Some(at) = reserved {
                 let node = inner.below.node(at);
-                let (_nothing, _) = node.word().give();
-                debug_assert_eq!(_nothing, Duty::Nothing, "its token is in its parent's line");
+                undo_reserve(node.word());
                 reserved = node.parent;
             }
             if inner.below.node(next).word().end_if_saturated() {
@@ -228,8 +228,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
                 Ok(Claim::Below(kin, task, came_ns, pass.carry_out()))
             }
             None => {
-                let (_nothing, _) = self.word.give();
-                debug_assert_eq!(_nothing, Duty::Nothing, "the token is here");
+                undo_reserve(&self.word);
                 if !inner.line.is_headed_by_child() {
                     return Err(inner);
                 }
@@ -274,6 +273,13 @@ impl<T: Work, L: Ledger> Gate<T, L> {
             }
         }
     }
+}
+
+/// A permit was reserved for nothing, by this thread under this lock. It was free before, so by I1 whoever waits has a
+/// token, and that ends under the lock alone: T2 makes none. Nor did anybody look meanwhile who waits for the quiet.
+pub(super) fn undo_reserve(word: &PermitWord) {
+    let (_nothing, _) = word.give();
+    debug_assert_eq!(_nothing, Duty::Nothing, "a second token");
 }
 
 impl Pass {

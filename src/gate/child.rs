@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::below::Kin;
+use super::chain::undo_reserve;
 use super::{Errand, Gate, Inner, Ledger, NotQueued, Pass, Turn, Work};
 use crate::counters::Books;
 use crate::line::{Entry, Index, Ticket, Waiting};
@@ -227,7 +228,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
                 let (task, errand) = (entry.into_task(), pass.end(inner));
                 return Turn::Granted { task, came_ns, errand };
             }
-            has_token |= self.word.give().0 == Duty::Attend;
+            undo_reserve(&self.word);
         }
         let duty = if has_token { Duty::Attend } else { Duty::Nothing };
         if leave {

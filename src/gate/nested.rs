@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 use super::below::Kin;
+use super::chain::undo_reserve;
 use super::{Ask, Errand, Gate, Inner, Ledger, Step, Turn, Work};
 use crate::line::{Aim, Entry, Index, Ticket, Waiting};
 use crate::permits::state::Duty;
@@ -132,7 +133,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
             let errand = self.pass_on_or_over(root, &mut inner).end(inner);
             return Step::Turn(Turn::Granted { task: None, came_ns, errand });
         };
-        self.undo_reserve(kin);
+        undo_reserve(&kin.level().word);
         if !more {
             kin.level().word.clear_line();
         }
@@ -153,20 +154,11 @@ impl<T: Work, L: Ledger> Gate<T, L> {
             if is_free && levels[n].level().word.reserve() {
                 continue;
             }
-            (n + 1..levels.len()).filter(|&n| n != at).for_each(|n| self.undo_reserve(levels[n]));
+            let taken = (n + 1..levels.len()).filter(|&n| n != at);
+            taken.for_each(|n| undo_reserve(&levels[n].level().word));
             return Some(n);
         }
         None
-    }
-
-    /// A permit was reserved for nothing. It was free before: by I1 whoever waits had a token, which ends under this
-    /// lock alone.
-    fn undo_reserve(&self, kin: &T::Kin) {
-        let (_nothing, closed) = kin.level().word.give();
-        debug_assert_eq!(_nothing, Duty::Nothing, "a second token");
-        if closed {
-            self.quiet.notify_all();
-        }
     }
 
     fn give_up_nested(&self, inner: &mut Inner<T>, at: Index, ticket: Ticket, aim: Index) {

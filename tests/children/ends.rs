@@ -295,27 +295,30 @@ fn a_drain_of_a_child_under_the_only_permit_of_its_parent_is_told_deadlock() {
         let child = parent.child("child").limit(1).build().unwrap();
         let left = parent.run(|| {
             child.execute(|| ()).unwrap();
-            child.drain(std::time::Duration::MAX).unwrap_err()
+            child.drain(Duration::MAX).unwrap_err()
         });
-        assert_eq!(left.unwrap().reason(), work_permit::Reason::Deadlock);
-        child.drain(std::time::Duration::MAX).unwrap();
+        assert_eq!(left.unwrap().reason(), Reason::Deadlock);
+        child.drain(Duration::MAX).unwrap();
     });
 }
 
 #[test]
 fn a_shutdown_of_the_root_wakes_who_drains_a_child() {
     hang_guard(|| {
-        let top = root(4);
-        let child = top.child("child").limit(0).build().unwrap();
-        child.execute(|| ()).unwrap();
-        let guard = top.acquire().unwrap();
-        std::thread::scope(|s| {
-            let drain = s.spawn(|| child.drain(std::time::Duration::MAX));
-            // sleep: so that it waits by then, mostly; the test holds either way.
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            drop(top.shutdown_now());
-            drain.join().unwrap().unwrap();
-        });
-        drop(guard);
+        for _ in 0..300 {
+            let top = root(4);
+            let low = child(&top, 1);
+            low.set_limit(0).unwrap();
+            low.execute(|| ()).unwrap();
+            let guard = top.acquire().unwrap();
+            thread::scope(|s| {
+                let drain = s.spawn(|| low.drain(Duration::MAX));
+                let closed = || low.try_run(|| ()).is_err_and(|r| r.reason() == Reason::Closed);
+                until("the drain has begun", closed);
+                drop(top.shutdown_now());
+                drain.join().unwrap().unwrap();
+            });
+            drop(guard);
+        }
     });
 }

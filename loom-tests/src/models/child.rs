@@ -720,6 +720,24 @@ fn child_drain_races_cancel() {
     });
 }
 
+/// The root is shut down, and who drains a child hears of it, whatever else runs at the root.
+#[test]
+fn child_drain_races_shutdown_of_root() {
+    model("child_drain_races_shutdown_of_root", Size::Proof, 5..=12, || {
+        let tree = Tree::new(2, 1);
+        tree.carry_out(tree.gate.set_limit_below(&tree.a, 0));
+        tree.push(&tree.a, 0).unwrap();
+        let drain = tree.beside(|tree| {
+            tree.gate.close_below(&tree.a);
+            tree.gate.wait_quiet_below(&tree.a, None).unwrap();
+        });
+        tree.gate.close_and_take().into_iter().for_each(|(_, job)| tree.end(job));
+        drain.join().unwrap();
+        tree.run_root_and_give();
+        tree.assert_quiet(1);
+    });
+}
+
 /// The root is shut down while a task is queued below and a waiter stands there.
 #[test]
 fn shutdown_races_child_push_and_waiter() {

@@ -269,7 +269,7 @@ impl<T: Work> Below<T> {
 
     /// Something waits in the line of `top`, or below it, that needs a permit of every level up to the root.
     pub(super) fn waits_for_all_levels(&mut self, top: Index) -> bool {
-        self.all_below(top.into()).into_iter().any(|at| {
+        self.all_below(Some(top)).into_iter().any(|at| {
             let line = &self.node(at).line;
             line.tasks() > 0 || line.waiters() > line.nested()
         })

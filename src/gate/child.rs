@@ -41,7 +41,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
     }
 
     /// What a step of the child's word makes of the child's token, and that of the root's.
-    fn settle_below(&self, inner: &mut Inner<T>, kin: &T::Kin, duty: Duty) -> Pass {
+    pub(super) fn settle_below(&self, inner: &mut Inner<T>, kin: &T::Kin, duty: Duty) -> Pass {
         let duty = match duty {
             Duty::Attend => self.attend(inner, kin),
             Duty::Nothing => Duty::Nothing,

@@ -19,11 +19,8 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         let level = kin.level();
         let by = limit as i64 - level.limit() as i64;
         level.set_limit(limit);
-        let duty = match level.word.resize(by) {
-            Duty::Attend => self.attend(&mut inner, kin),
-            Duty::Nothing => Duty::Nothing,
-        };
-        self.pass_on_or_over(duty, &mut inner).end(inner)
+        let duty = level.word.resize(by);
+        self.settle_below(&mut inner, kin, duty).end(inner)
     }
 
     /// The child, and with it all below, accepts nothing new (T9).

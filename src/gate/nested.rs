@@ -99,8 +99,8 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         if leave || is_over {
             self.give_up_nested(&mut inner, index, ticket, aim.child);
         }
-        let root = self.pass_token_on(&mut inner, levels[at], has_token);
-        Step::Turn(match self.pass_on_or_over(root, &mut inner).end(inner) {
+        let duty = if has_token { Duty::Attend } else { Duty::Nothing };
+        Step::Turn(match self.settle_below(&mut inner, levels[at], duty).end(inner) {
             Errand::Nothing if is_over => Turn::Gone,
             Errand::Nothing if !leave => Turn::Wait,
             errand if leave && !is_over => Turn::Left(errand),
@@ -116,7 +116,7 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         mut inner: MutexGuard<'_, Inner<T>>,
         levels: &[&T::Kin],
         at: usize,
-        mut has_token: bool,
+        has_token: bool,
     ) -> Step<T> {
         let kin = levels[at];
         let missing = self.reserve_beside(&mut inner, levels, at);
@@ -127,20 +127,19 @@ impl<T: Work, L: Ledger> Gate<T, L> {
         };
         let more = node.line.len() > 0;
         let Some(missing) = missing else {
-            has_token = node.word().served(more, has_token) == Duty::Attend;
+            let duty = node.word().served(more, has_token);
             self.unpin(&mut inner, aim.child);
-            let root = self.pass_token_on(&mut inner, kin, has_token);
-            let errand = self.pass_on_or_over(root, &mut inner).end(inner);
+            let errand = self.settle_below(&mut inner, kin, duty).end(inner);
             return Step::Turn(Turn::Granted { task: None, came_ns, errand });
         };
         undo_reserve(&kin.level().word);
         if !more {
             kin.level().word.clear_line();
         }
-        let root = self.pass_token_on(&mut inner, kin, has_token);
         let there = inner.below.enter(levels[missing]);
         let ticket = self.put_in_front(&mut inner, there, entry, came_ns);
-        let errand = self.pass_on_or_over(root, &mut inner).end(inner);
+        let duty = if has_token { Duty::Attend } else { Duty::Nothing };
+        let errand = self.settle_below(&mut inner, kin, duty).end(inner);
         Step::Moved(missing, ticket, errand)
     }
 
@@ -174,12 +173,6 @@ impl<T: Work, L: Ledger> Gate<T, L> {
     fn unpin(&self, inner: &mut Inner<T>, aim: Index) {
         inner.below.node(aim).pins -= 1;
         self.leave_below(inner, aim);
-    }
-
-    /// Who has the token of `kin` passes it on. Its node may have gone by then: that ends the token. Says what that
-    /// makes of the root's.
-    fn pass_token_on(&self, inner: &mut Inner<T>, kin: &T::Kin, has_token: bool) -> Duty {
-        if has_token { self.attend(inner, kin) } else { Duty::Nothing }
     }
 
     /// `child` is shut down: those who wait further up on their way to it, or to one below it, lose their places.
